@@ -1,0 +1,4 @@
+package supervise
+
+// maxTasks bounds the tasks of one supervisor.
+const maxTasks = 256

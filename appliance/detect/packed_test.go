@@ -1,0 +1,51 @@
+package detect
+
+import (
+	"encoding/hex"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The byte form is a contract with writers in other languages: pin it.
+func TestPackedLayout(t *testing.T) {
+	boxes := []Box{{X1: 0.25, Y1: 0.5, X2: 0.75, Y2: 1, Score: 0.5, Label: 7}}
+	got := hex.EncodeToString(AppendPacked(nil, boxes))
+	want := "0000803e" + "0000003f" + "0000403f" + "0000803f" + "0000003f" + "07000000"
+	if want != got {
+		t.Errorf("packed box: want %s, got %s", want, got)
+	}
+}
+
+func TestPackedRoundTrip(t *testing.T) {
+	nan := float32(math.NaN())
+	for name, boxes := range map[string][]Box{
+		"none": nil,
+		"two":  {{X1: 0.1, Y1: 0.2, X2: 0.3, Y2: 0.4, Score: 0.9, Label: 1}, {Label: math.MaxUint32}},
+		"odd":  {{X1: float32(math.Inf(1)), Y1: -3, X2: 2, Score: 1e30}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := AppendUnpacked(nil, AppendPacked(nil, boxes), len(boxes))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(boxes, got); diff != "" {
+				t.Errorf("round trip (-want +got):\n%s", diff)
+			}
+		})
+	}
+	got, err := AppendUnpacked(nil, AppendPacked(nil, []Box{{Score: nan}}), 1)
+	if err != nil || !math.IsNaN(float64(got[0].Score)) {
+		t.Errorf("NaN score: want it kept for the gate, got %v, %v", got, err)
+	}
+}
+
+func TestUnpackRefusesWrongLength(t *testing.T) {
+	for _, c := range []struct{ bytes, count int }{{0, 1}, {23, 1}, {25, 1}, {24, 2}, {24, 0}, {24, -1}} {
+		if got, err := AppendUnpacked(nil, make([]byte, c.bytes), c.count); !errors.Is(err, ErrPacked) || len(got) != 0 {
+			t.Errorf("%d bytes for %d boxes: want ErrPacked and nothing, got %v, %v", c.bytes, c.count, got, err)
+		}
+	}
+}

@@ -100,7 +100,10 @@ func (p *pass) line(line string, out io.Writer) {
 	case "output":
 		o.output = keepLast(o.output, strings.TrimRight(e.Output, "\n"))
 	case "pass", "fail", "skip":
-		o.action = e.Action
+		// One pass may hold several runs of a package (a fuzz target each): a failure stays.
+		if o.action != "fail" {
+			o.action = e.Action
+		}
 		p.show(id, o, &e, out)
 	}
 }

@@ -63,6 +63,8 @@ func TestSum(t *testing.T) {
 			"failed in pass a: shm.TestB", "1 passed, 1 failed, 0 skipped"},
 		{"package fails outside its tests", "", []string{passed("shm", "TestA") + pkgEnd("fail", "shm")}, false,
 			"failed in pass a: shm", "1 passed, 1 failed, 0 skipped"},
+		{"fails once, passes later", "", []string{ev("fail", "shm", "FuzzA", "") + pkgEnd("fail", "shm") + passed("shm", "FuzzA") + pkgEnd("pass", "shm")}, false,
+			"failed in pass a: shm.FuzzA", "0 passed, 1 failed, 0 skipped"},
 		{"test never ends", "", []string{passed("shm", "TestA") + ev("run", "shm", "TestB", "")}, false,
 			"failed in pass a: shm.TestB", "1 passed, 1 failed, 0 skipped"},
 		{"a pass runs nothing", "", []string{passed("shm", "TestA"), pkgEnd("pass", "shm")}, false,

@@ -1,0 +1,57 @@
+# Two commands matter: `make demo` shows it, `make test` proves it. Both install what is
+# missing (scripts/setup.sh says what) and write nothing outside of this checkout but
+# packages and the ordinary caches of the tools.
+
+SHELL := /bin/bash
+# Where go.dev's archive goes; sudo and a bare shell leave it out.
+export PATH := $(PATH):/usr/local/go/bin
+
+VERSION   ?= $(shell test -e .git && git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS   := -X main.version=$(VERSION)
+FRAMES    ?= 360
+SNAPSHOT  ?= out/demo
+BENCHTIME ?= 1s
+FUZZTIME  ?= 30s
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long build binaries bench fmt lint setup clean
+
+help: ## what there is to make
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: ## two films, four detectors, one answer a frame: about 40 s, ends with pictures
+	@scripts/setup.sh demo
+	@$(MAKE) --no-print-directory binaries
+	@scripts/demo.sh $(FRAMES) $(SNAPSHOT)
+
+test: ## all checks of a change: a few minutes
+	@scripts/setup.sh test
+	@scripts/test.sh
+
+test-long: ## full counts, race detector on everything, fuzzing for FUZZTIME a target
+	@scripts/setup.sh test
+	@FUZZTIME=$(FUZZTIME) scripts/test.sh long
+
+build: ## bin/skewgate and bin/skewgate-detect
+	@scripts/setup.sh build
+	@$(MAKE) --no-print-directory binaries
+
+# The appliance is pure Go; only the child that runs a model needs C.
+binaries:
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/skewgate ./cmd/skewgate
+	CGO_ENABLED=1 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/skewgate-detect ./cmd/skewgate-detect
+
+bench: ## figures of rings, correlator and fusion, with allocations
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./shm/... ./appliance/...
+
+fmt: ## format all Go
+	gofmt -w appliance cmd scripts shm
+
+lint: ## gofmt, go vet (both processors), shellcheck where it is installed
+	@scripts/lint.sh
+
+setup: ## install what demo and test need, without running them
+	@scripts/setup.sh test
+
+clean: ## remove what was built here; fetched parts in .cache stay
+	rm -rf bin out .cache/test .cache/setup.log

@@ -43,10 +43,11 @@ check_go() {
 		"get one from https://go.dev/dl/ and put it before the old one in PATH (or remove the old: apt-get remove golang-go)"
 }
 
-# The toolchain that go.mod names: a newer Go is it, an older one fetches it once.
+# The toolchain that go.mod names: a newer Go will do, an older one fetches it once.
+# go list -m reads go.mod and nothing else, so a Go that must not fetch says so here.
 check_toolchain() {
 	local words
-	words=$(go version 2>&1) || die "$words" \
+	words=$(go list -m 2>&1) || die "$words" \
 		"$(sed -n 's/^go /go.mod asks for Go /p' go.mod); the installed one fetches it once when it may" \
 		"cure: unset GOTOOLCHAIN (go env GOTOOLCHAIN must say auto, it says $(cd / && go env GOTOOLCHAIN)) and have a network, or install that Go from https://go.dev/dl/"
 }
@@ -79,7 +80,8 @@ as_root() {
 	elif have sudo && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
 		sudo "$@"
 	else
-		die 'that needs root, and there is no sudo to ask; have an administrator run, once:' \
+		die "missing: ${packages[*]}; installing needs root, and sudo is not there or refuses" \
+			'have an administrator run, once:' \
 			"    apt-get update && apt-get install --no-install-recommends ${packages[*]}" \
 			'then run this again'
 	fi
@@ -88,8 +90,8 @@ as_root() {
 install_packages() {
 	have apt-get || die "these are missing: ${packages[*]} (names of Debian's packages)" \
 		'this machine has no apt-get; install the like with its own package manager and run this again'
-	say "installing with apt-get: ${packages[*]} (log: .cache/setup.log)"
 	as_root true
+	say "installing with apt-get: ${packages[*]} (log: .cache/setup.log)"
 	mkdir -p .cache
 	local options=(-q -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300)
 	# A source that does not answer need not be the one that has the packages: install decides.

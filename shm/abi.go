@@ -105,4 +105,13 @@ const (
 	maxSequence = 1 << 62
 )
 
+// Checked when this compiles: shared words stay aligned, the last stagger step fits.
+var (
+	_ [0]byte = [ringSlotsAt % 64]byte{}
+	_ [0]byte = [frameSlotsAt % 128]byte{}
+	_ [0]byte = [entryBytes % 8]byte{}
+	_ [hotBytes - (hotSteps-1)*hotBlock - hotHeartbeat - 8]byte
+	_ [hotBlock - 16 - 8*int(NumOutcomes)]byte
+)
+
 func alignUp(n, to int) int { return (n + to - 1) / to * to }

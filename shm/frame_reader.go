@@ -69,7 +69,12 @@ func (r *FrameReader) Oldest() uint64 {
 
 // Meta returns the header of picture seq; ok is false when it is not or no longer there.
 func (r *FrameReader) Meta(seq uint64) (m FrameMeta, ok bool) {
-	if r.err != nil || seq == 0 || seq > maxSequence {
+	if r.err != nil || seq == 0 {
+		return FrameMeta{}, false
+	}
+	// A slot can be whole before head says so; were its writer killed in between, its
+	// successor would use that number again, for another picture.
+	if seq > r.head && seq > r.Head() {
 		return FrameMeta{}, false
 	}
 	slot := r.slots[int(seq%r.n)*frameSlotBytes:][:frameSlotBytes]

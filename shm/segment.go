@@ -16,6 +16,9 @@ const requiredSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 // maxSegmentBytes bounds what is mapped for a peer: 64 GiB.
 const maxSegmentBytes = 1 << 36
 
+// allocateTries bounds how often an interrupted allocation is begun again.
+const allocateTries = 100
+
 // A Segment is one mapped memfd. Slices of Bytes are dead after Close.
 type Segment struct {
 	file *os.File
@@ -55,7 +58,12 @@ func prepare(fd int, sizeBytes int64) error {
 	if err := unix.Fchmod(fd, 0o600); err != nil {
 		return fmt.Errorf("set mode 0600: %w", err)
 	}
-	if err := unix.Fallocate(fd, 0, 0, sizeBytes); err != nil {
+	// A signal interrupts a long fallocate, which then undoes itself.
+	err := unix.Fallocate(fd, 0, 0, sizeBytes)
+	for tries := 1; err == unix.EINTR && tries < allocateTries; tries++ {
+		err = unix.Fallocate(fd, 0, 0, sizeBytes)
+	}
+	if err != nil {
 		return fmt.Errorf("allocate (free memory or use smaller rings): %w", err)
 	}
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, requiredSeals); err != nil {

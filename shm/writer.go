@@ -107,12 +107,11 @@ func (w *Writer) SleepFlag() SleepFlag { return SleepFlag{w.own.sleep} }
 // SetTaken says that assignments up to n were taken.
 func (w *Writer) SetTaken(n uint64) { w.own.taken.Store(n) }
 
-// SetDone says that assignment n, and thus all up to n, are done, the last with outcome o.
+// SetDone says that assignment n is done with outcome o. It is called once for each
+// assignment, in order, also for those dropped, so that done is the sum of outcomes.
 func (w *Writer) SetDone(n uint64, o Outcome) {
-	if o < NumOutcomes {
-		c := w.own.outcomes[o]
-		c.Store(c.Load() + 1)
-	}
+	c := w.own.outcomes[o]
+	c.Store(c.Load() + 1)
 	w.own.done.Store(n) // sync: done. Outcomes are counted before.
 }
 

@@ -68,20 +68,33 @@ func (t *Thread) Start(path string, argv []string, attr *os.ProcAttr) (*os.Proce
 		err  error
 	}
 	result := make(chan started, 1)
-	job := func() {
+	err := t.enqueue(func() {
 		proc, err := startHere(path, argv, attr)
 		result <- started{proc, err}
-	}
-	select {
-	case t.jobs <- job:
-	case <-t.closed:
-		return nil, ErrThreadClosed
+	})
+	if err != nil {
+		return nil, err
 	}
 	select {
 	case s := <-result:
 		return s.proc, s.err
 	case <-t.gone:
 		return nil, ErrThreadClosed
+	}
+}
+
+// enqueue has job run on the thread and does not wait for it.
+func (t *Thread) enqueue(job func()) error {
+	select {
+	case <-t.closed:
+		return ErrThreadClosed
+	default:
+	}
+	select {
+	case t.jobs <- job:
+		return nil
+	default:
+		return fmt.Errorf("%d starts are waiting for the spawn thread", threadQueue)
 	}
 }
 

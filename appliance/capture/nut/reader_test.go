@@ -46,8 +46,8 @@ func TestEveryKindOfFrameHeader(t *testing.T) {
 		}, []int64{41, 42}, []string{"abcd", "efghij"}},
 		{"low bits of the PTS", 3, func(w *builder) {
 			// lastPTS 40 = 2·16+8; low bits 5 mean 37 or 53, whichever is nearer 40.
-			w.raw(codeFull).v(flagCodedPTS | flagSizeMSB).vs(5, 2).raw('x', 'y')
-			w.raw(codeFull).v(flagCodedPTS | flagSizeMSB).vs(15, 1).raw('z')
+			w.raw(codeFull).v(flagCodedPTS|flagSizeMSB).vs(5, 2).raw('x', 'y')
+			w.raw(codeFull).v(flagCodedPTS|flagSizeMSB).vs(15, 1).raw('z')
 		}, []int64{37, 31}, []string{"xy", "z"}},
 		{"full PTS beyond max_pts_distance with checksum", 3, func(w *builder) {
 			w.sum(new(builder).raw(codeFull).v(flagCodedPTS|flagSizeMSB|flagChecksum).vs(5000+16, 1)).raw('z')
@@ -60,7 +60,7 @@ func TestEveryKindOfFrameHeader(t *testing.T) {
 			w.raw(codeFull).v(flagSizeMSB|flagHeaderIdx).vs(2, 2)
 		}, []int64{40, 40}, []string{"\x00\x00\x01pq", "ab"}},
 		{"side data and metadata", 4, func(w *builder) {
-			w.raw(codeFull).v(flagSizeMSB | flagSideData).v(uint64(len(side.b) + 2)).raw(side.b...).raw('o', 'k')
+			w.raw(codeFull).v(flagSizeMSB|flagSideData).v(uint64(len(side.b)+2)).raw(side.b...).raw('o', 'k')
 		}, []int64{40}, []string{"ok"}},
 		{"end of relevance, then on", 3, func(w *builder) {
 			w.raw(codeEOR).raw(codeSmall).raw([]byte("abcd")...)
@@ -132,7 +132,7 @@ func TestDamageIsNamed(t *testing.T) {
 		}, ErrDamaged, "sync point"},
 		{"invalid code", frame(func(w *builder) { w.raw(0xff) }), ErrDamaged, "frame code 0xff"},
 		{"second stream", frame(func(w *builder) { w.raw(codeFull).v(flagStreamID).v(1) }), ErrDamaged, "stream is 1"},
-		{"far without checksum", frame(func(w *builder) { w.raw(codeFull).v(flagCodedPTS | flagSizeMSB).vs(5016, 1).raw(0) }), ErrDamaged, "no checksum"},
+		{"far without checksum", frame(func(w *builder) { w.raw(codeFull).v(flagCodedPTS|flagSizeMSB).vs(5016, 1).raw(0) }), ErrDamaged, "no checksum"},
 		{"large without checksum", frame(func(w *builder) { w.raw(codeFull).v(flagSizeMSB).v(2<<16 + 1) }), ErrDamaged, "no checksum"},
 		{"too large", frame(func(w *builder) { w.raw(codeFull).v(flagSizeMSB).v(1 << 40) }), ErrDamaged, "size"},
 		{"PTS out of range", frame(func(w *builder) { w.raw(codeFull).v(flagCodedPTS).v(1 << 63) }), ErrDamaged, "PTS"},
@@ -141,12 +141,12 @@ func TestDamageIsNamed(t *testing.T) {
 		{"elision header unknown", frame(func(w *builder) { w.raw(codeFull).v(flagSizeMSB|flagHeaderIdx).vs(5, 3) }), ErrDamaged, "elision header 3"},
 		{"smaller than elided", frame(func(w *builder) { w.raw(codeFull).v(flagSizeMSB|flagHeaderIdx).vs(2, 1) }), ErrDamaged, "leaves out"},
 		{"side data over its frame", frame(func(w *builder) {
-			w.raw(codeFull).v(flagSizeMSB|flagSideData).v(4).v(1).text("name too long")
+			w.raw(codeFull).v(flagSizeMSB | flagSideData).v(4).v(1).text("name too long")
 		}), ErrDamaged, "side data"},
 		{"packet of a gigabyte", frame(func(w *builder) { w.raw([]byte("N1234567")...).v(1 << 30) }), ErrDamaged, "length"},
 		{"packet without room", frame(func(w *builder) { w.raw([]byte("N1234567")...).v(3) }), ErrDamaged, "no room"},
 		{"frame checksum", frame(func(w *builder) {
-			w.raw(codeFull).v(flagSizeMSB | flagChecksum).v(1).raw(1, 2, 3, 4, 'z')
+			w.raw(codeFull).v(flagSizeMSB|flagChecksum).v(1).raw(1, 2, 3, 4, 'z')
 		}), ErrDamaged, "checksum of a frame header"},
 		{"cut in a payload", frame(func(w *builder) { w.raw(codeSmall, 1, 2) }), io.ErrUnexpectedEOF, ""},
 		{"cut in a header", frame(func(w *builder) { w.raw(codeFull) }), io.ErrUnexpectedEOF, ""},

@@ -6,22 +6,16 @@ import (
 	"math"
 )
 
-// Pace is how fast a film is played.
-type Pace string
-
-// Paces. A live source has its own and takes only realtime.
+// Values of Job.Pace. A live source has its own pace and takes only realtime.
 const (
-	PaceRealtime Pace = "realtime" // by PTS
-	PaceFast     Pace = "fast"     // as fast as the appliance allows, losing nothing
+	PaceRealtime = "realtime" // a film by its PTS
+	PaceFast     = "fast"     // a film as fast as the appliance allows, losing nothing
 )
 
-// Tag says what is read out of the pixels into each picture's tag.
-type Tag string
-
-// Tags.
+// Values of Job.Tag: what is read out of the pixels into each picture's tag.
 const (
-	TagNone    Tag = "none"
-	TagBarcode Tag = "barcode" // the test film's frame number
+	TagNone    = "none"
+	TagBarcode = "barcode" // the test film's frame number
 )
 
 // NoTag is the tag of a picture in which a barcode was wanted and none was found. 0
@@ -34,9 +28,9 @@ type Job struct {
 	Camera string  `json:"camera"`
 	Source string  `json:"source"` // a film's path or a URL, with its password: never print it
 	FPS    float64 `json:"fps"`    // pictures a second at most; 0 = all
-	Pace   Pace    `json:"pace"`
+	Pace   string  `json:"pace"`
 	Loop   bool    `json:"loop"` // play a film again and again
-	Tag    Tag     `json:"tag"`
+	Tag    string  `json:"tag"`
 	// MaxPictureBytes is the size of the ring's slots as the config's max_picture gives
 	// it, 0 = whatever the ring has.
 	MaxPictureBytes int    `json:"max_pixels_bytes"`
@@ -65,10 +59,10 @@ func (j *Job) check() error {
 		add("fps %v: write 0 for all pictures, or 0.001 to 1000", j.FPS)
 	}
 	if j.Pace != PaceRealtime && j.Pace != PaceFast {
-		add("pace %q: write realtime or fast", string(j.Pace))
+		add("pace %q: write realtime or fast", j.Pace)
 	}
 	if j.Tag != TagNone && j.Tag != TagBarcode {
-		add("tag %q: write none or barcode", string(j.Tag))
+		add("tag %q: write none or barcode", j.Tag)
 	}
 	if j.live() && j.Pace == PaceFast {
 		add("pace fast: a live source has its own pace; write realtime")

@@ -2,13 +2,18 @@ package onnx
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"sync"
 	"testing"
 
+	"github.com/skewgate/skewgate/appliance/config"
 	"github.com/skewgate/skewgate/appliance/detect"
 	"github.com/skewgate/skewgate/appliance/detect/eval"
 )
@@ -107,6 +112,30 @@ func (f film) each(t testing.TB, see func(frame int, p Picture)) int {
 	return n
 }
 
+// shipped reads one of the shipped manifests, as the appliance does.
+func shipped(t testing.TB, name string) Manifest {
+	t.Helper()
+	c, problems := config.LoadManifest(models+name+".yaml", config.Options{})
+	for _, p := range problems {
+		t.Error(p)
+	}
+	if c == nil {
+		t.FailNow()
+	}
+	// Through JSON, which is how a job carries it.
+	var m Manifest
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 func find(t testing.TB, d *Detector, p Picture) []detect.Box {
 	t.Helper()
 	if err := d.Prepare(p); err != nil {
@@ -128,4 +157,60 @@ func asFound(d *Detector, boxes []detect.Box) []eval.Found {
 		found[i] = eval.Found{X1: float64(b.X1), Y1: float64(b.Y1), X2: float64(b.X2), Y2: float64(b.Y2), Score: float64(b.Score), Label: d.Info().Names[b.Label]}
 	}
 	return found
+}
+
+// The figures of testdata/models: real film through real ffmpeg and real ONNX Runtime, with the
+// shipped manifests. Other processors sum floats in another order and move a box or two across the
+// threshold; a wrong letterbox, colour order or decoder moves far more.
+func TestFilms(t *testing.T) {
+	const slack = 0.025
+	for _, tt := range []struct {
+		name              string
+		film              film
+		any               bool    // labels are not compared
+		threshold         float64 // in place of the manifest's, 0 for that
+		every             int
+		precision, recall float64
+		meanIoU           float64
+		boxes             int // true ones
+	}{
+		{"people", filmPeople, false, 0, 1, .942, .942, .808, 104},
+		{"people_small", filmPeople, false, 0, 1, .962, .962, .820, 104},
+		{"people_motion", filmPeople, false, 0, 1, .903, .808, .815, 104},
+		{"shapes_yolo", filmShapes, false, 0, 1, .728, .757, .872, 900},
+		{"proposals", filmShapes, true, 0, 1, .956, .932, .826, 900},
+		// As the READMEs measured them: every fifth picture, threshold 0.40.
+		{"shapes_yolo", filmShapes, false, .4, 5, .803, .678, .872, 180},
+		{"proposals", filmShapes, true, .4, 5, .954, .922, .826, 180},
+	} {
+		t.Run(fmt.Sprintf("%s every %d", tt.name, tt.every), func(t *testing.T) {
+			m := shipped(t, tt.name)
+			if tt.threshold != 0 {
+				m.Threshold = tt.threshold
+			}
+			d, truth := mustLoad(t, m), tt.film.readTruth(t)
+			if err := d.WarmUp(3); err != nil {
+				t.Fatal(err)
+			}
+			var s eval.Score
+			pictures := tt.film.each(t, func(k int, p Picture) {
+				if truth[k] != nil && k%tt.every == 0 {
+					s.Add(asFound(d, find(t, d, p)), truth[k], eval.Options{IoU: .5, AnyLabel: tt.any})
+				}
+			})
+			t.Logf("%d pictures, %d judged: precision %.3f recall %.3f mean IoU %.3f (%d hits, %d false, %d missed)",
+				pictures, s.Pictures, s.Precision(), s.Recall(), s.MeanIoU(), s.TP, s.FP, s.FN)
+			if s.TP+s.FN != tt.boxes {
+				t.Errorf("want %d true boxes, got %d", tt.boxes, s.TP+s.FN)
+			}
+			for _, v := range []struct {
+				what      string
+				want, got float64
+			}{{"precision", tt.precision, s.Precision()}, {"recall", tt.recall, s.Recall()}, {"mean IoU", tt.meanIoU, s.MeanIoU()}} {
+				if math.Abs(v.want-v.got) > slack {
+					t.Errorf("%s: want %.3f ± %.3f, got %.3f", v.what, v.want, slack, v.got)
+				}
+			}
+		})
+	}
 }

@@ -172,12 +172,12 @@ func TestLoadChecksHash(t *testing.T) {
 }
 
 func TestManifestCheck(t *testing.T) {
-	bad := Manifest{SHA256: "12", Layout: "yolov5", Threshold: 0, NMSIoU: 1.5, MaxBoxes: 1001, Names: []string{"a", ""}}
+	bad := Manifest{SHA256: "12", Layout: "yolov5", Threshold: -0.1, NMSIoU: 1.5, MaxBoxes: 1001, Names: []string{"a", ""}}
 	err := bad.Check()
 	if err == nil {
 		t.Fatal("want errors")
 	}
-	for _, want := range []string{"model is empty", `sha256 "12"`, `layout "yolov5"`, "threshold 0", "nms_iou 1.5", "max_boxes 1001", "name 1 is empty"} {
+	for _, want := range []string{"model is empty", `sha256 "12"`, `layout "yolov5"`, "threshold -0.1", "nms_iou 1.5", "max_boxes 1001", "name 1 is empty"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q among: %v", want, err)
 		}

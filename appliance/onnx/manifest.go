@@ -23,19 +23,20 @@ const LayoutYOLOv8 = "yolov8"
 const (
 	MaxBoxes     = 1000
 	maxNames     = 10_000
-	maxNameBytes = 200
+	maxNameBytes = 128
 	// The names travel to the appliance in one control packet of at most 64 KiB.
 	maxNamesJSON = 48 << 10
 )
 
-// Manifest says how one model is to be used. Everything else comes from the model's metadata and
-// shapes and is checked when it is loaded.
+// Manifest says how one model is to be used: the JSON form of config.Manifest, which a detector's
+// job carries. Everything else comes from the model's metadata and shapes and is checked when it
+// is loaded.
 type Manifest struct {
 	Model     string   `json:"model"`            // path of the ONNX file
 	SHA256    string   `json:"sha256,omitempty"` // hex; checked when given
 	Layout    string   `json:"layout"`           // LayoutYOLOv8
-	Threshold float64  `json:"threshold"`        // smallest score kept, above 0, at most 1
-	NMSIoU    float64  `json:"nms_iou"`          // boxes of one class that overlap more are one; above 0, at most 1
+	Threshold float64  `json:"threshold"`        // smallest score kept, 0…1
+	NMSIoU    float64  `json:"nms_iou"`          // boxes of one class that overlap more are one; 0…1
 	Names     []string `json:"names,omitempty"`  // class names, overriding the metadata's
 	MaxBoxes  int      `json:"max_boxes"`        // most boxes a picture, 1…MaxBoxes; the best scores stay
 }
@@ -53,11 +54,11 @@ func (m *Manifest) Check() error {
 	if m.Layout != LayoutYOLOv8 {
 		add("manifest: layout %q is not in this version; it decodes %q", m.Layout, LayoutYOLOv8)
 	}
-	if !(m.Threshold > 0 && m.Threshold <= 1) {
-		add("manifest: threshold %v is not above 0 and at most 1", m.Threshold)
+	if !(m.Threshold >= 0 && m.Threshold <= 1) { // refuses NaN too
+		add("manifest: threshold %v is not within 0…1", m.Threshold)
 	}
-	if !(m.NMSIoU > 0 && m.NMSIoU <= 1) {
-		add("manifest: nms_iou %v is not above 0 and at most 1", m.NMSIoU)
+	if !(m.NMSIoU >= 0 && m.NMSIoU <= 1) {
+		add("manifest: nms_iou %v is not within 0…1", m.NMSIoU)
 	}
 	if m.MaxBoxes < 1 || m.MaxBoxes > MaxBoxes {
 		add("manifest: max_boxes %d is not within 1…%d", m.MaxBoxes, MaxBoxes)

@@ -43,7 +43,7 @@ func TestParseNamesRefuses(t *testing.T) {
 		{"Gap", "{0: 'a', 2: 'b'}", "none for class 1"}, {"Twice", "{0: 'a', 0: 'b'}", "class 0 is named twice"},
 		{"Negative", "{-1: 'a'}", "class number"}, {"LeadingZero", "{00: 'a'}", "class number"}, {"HugeKey", "{99999999999999999999: 'a'}", "class number"},
 		{"TextKey", "{'0': 'a'}", "class number"}, {"NoColon", "{0 'a'}", "want :"}, {"NumberName", "{0: 1}", "quoted name"},
-		{"After", "{0: 'a'} x", "text after }"}, {"EmptyName", "{0: ''}", "name 0 is empty"}, {"LongName", "{0: '" + strings.Repeat("x", 201) + "'}", "201 bytes"},
+		{"After", "{0: 'a'} x", "text after }"}, {"EmptyName", "{0: ''}", "name 0 is empty"}, {"LongName", "{0: '" + strings.Repeat("x", 129) + "'}", "129 bytes"},
 		{"Surrogate", `{0: '\ud800'}`, "is no character"}, {"BadHex", `{0: '\xg0'}`, "is no character"}, {"NamedEscape", `{0: '\N{BULLET}'}`, "unknown escape"},
 		{"ShortHex", `{0: '\x4`, "unknown escape"}, {"Backslash", `{0: '\`, "backslash at the end"}, {"BadUTF8", "{0: '\xff'}", "not UTF-8"},
 		{"LineBreak", "{0: 'a\nb'}", "line break"}, {"TwoCommas", "{0: 'a',, 1: 'b'}", "class number"}, {"OnlyComma", "{,}", "class number"},

@@ -1,0 +1,140 @@
+package config
+
+import "time"
+
+// Config is one appliance's whole configuration, complete: defaults are applied,
+// relative paths are resolved against the config file's folder, and every check has
+// passed. Each key is explained in docs/config.example.yaml.
+type Config struct {
+	Unit        string      `yaml:"unit"`
+	StateDir    string      `yaml:"state_dir"`
+	Runtime     Runtime     `yaml:"runtime"`
+	Path        Path        `yaml:"path"`
+	Correlation Correlation `yaml:"correlation"`
+	Cameras     []Camera    `yaml:"cameras"`
+	Models      []Model     `yaml:"models"`
+	Fusion      Fusion      `yaml:"fusion"`
+	Sinks       []Sink      `yaml:"sinks"`
+	HTTP        HTTP        `yaml:"http"`
+
+	File string `yaml:"-"` // absolute path of the file this came from
+
+	hide redactor // values of environment variables
+}
+
+// Runtime names the programs and libraries that detectors and captures need.
+type Runtime struct {
+	Library string `yaml:"library"` // libonnxruntime; "" = FindLibrary
+	Threads int    `yaml:"threads"` // of ONNX Runtime, per detector process
+	Detect  string `yaml:"detect"`  // skewgate-detect; "" = beside skewgate
+	FFmpeg  string `yaml:"ffmpeg"`  // a path, or a name looked up in PATH
+}
+
+// Path says how the path's thread waits and is scheduled.
+type Path struct {
+	Wait  Wait  `yaml:"wait"`
+	Sched Sched `yaml:"sched"`
+}
+
+// Correlation holds the bounds of grouping. Max age is greater than timeout.
+type Correlation struct {
+	Quantum    time.Duration `yaml:"quantum"` // 0 = exact instants
+	Timeout    time.Duration `yaml:"timeout"`
+	MaxAge     time.Duration `yaml:"max_age"`
+	MaxPending int           `yaml:"max_pending"` // open groups
+	Match      Match         `yaml:"match"`
+	EmitEmpty  bool          `yaml:"emit_empty"`
+	HungAfter  time.Duration `yaml:"hung_after"`
+}
+
+// Camera is one source of pictures.
+type Camera struct {
+	Name       string  `yaml:"name"`
+	Source     Source  `yaml:"source"`
+	FPS        float64 `yaml:"fps"` // pictures/s, 0 = as the source gives
+	Pace       Pace    `yaml:"pace"`
+	Loop       bool    `yaml:"loop"`
+	Tag        Tag     `yaml:"tag"`
+	MaxPicture Picture `yaml:"max_picture"` // sizes the frame ring
+	Match      Match   `yaml:"match"`       // "" = correlation.match
+}
+
+// Model is one detector: a network, the cameras it looks at and its vote.
+type Model struct {
+	Name     string            `yaml:"name"`
+	Command  Command           `yaml:"command"`
+	Manifest string            `yaml:"manifest"`
+	Replicas Replicas          `yaml:"replicas"`
+	Cameras  []string          `yaml:"cameras"`
+	Weight   float64           `yaml:"weight"`
+	Classes  map[string]string `yaml:"classes"` // the model's class → the fused class
+	Unmapped Unmapped          `yaml:"unmapped"`
+
+	Network Manifest `yaml:"-"` // what Manifest's file says, paths resolved
+}
+
+// Replicas bounds the processes of a model. This version runs exactly one.
+type Replicas struct {
+	Min        int `yaml:"min"`
+	Max        int `yaml:"max"`
+	MaxOngoing int `yaml:"max_ongoing"`
+}
+
+// Fusion says how the boxes of several models become one answer.
+type Fusion struct {
+	Algorithm     Algorithm `yaml:"algorithm"`
+	IoU           float64   `yaml:"iou"` // boxes join at an IoU above it
+	Rule          Rule      `yaml:"rule"`
+	Skip          float64   `yaml:"skip"`       // boxes scored below it are left out
+	MinModels     int       `yaml:"min_models"` // a fused box needs this many models
+	ClassAgnostic bool      `yaml:"class_agnostic"`
+}
+
+// Sink is one output; exactly one of its kinds is set.
+type Sink struct {
+	JSONL *JSONL `yaml:"jsonl"`
+}
+
+// JSONL writes fused frames as JSON lines to a file, a FIFO or, as "-", standard output.
+type JSONL struct {
+	Path    string `yaml:"path"`
+	MaxSize Bytes  `yaml:"max_size"` // of one file
+	Keep    int    `yaml:"keep"`     // rotated files beside the current one
+}
+
+// HTTP is the read-only status API over TCP. The control socket has the same API.
+type HTTP struct {
+	Listen string `yaml:"listen"` // host:port, "" = off
+}
+
+// Redact returns text with every value that came out of an environment variable
+// replaced by the variable's name. Print no path or address of a Config without it.
+func (c *Config) Redact(text string) string { return c.hide.replacer().Replace(text) }
+
+// Expected returns the models that make a quorum on a camera: those that list it, in
+// the order of the file.
+func (c *Config) Expected(camera string) []string {
+	var models []string
+	for i := range c.Models {
+		for _, name := range c.Models[i].Cameras {
+			if name == camera {
+				models = append(models, c.Models[i].Name)
+			}
+		}
+	}
+	return models
+}
+
+// ResolvedMatch returns how a camera's messages are keyed: MatchFrameID or MatchBucket.
+// Every model of this version is managed and carries the frame ring's ids, so auto is
+// always frame_id.
+func (c *Config) ResolvedMatch(cam *Camera) Match {
+	match := cam.Match
+	if match == "" {
+		match = c.Correlation.Match
+	}
+	if match == MatchAuto {
+		return MatchFrameID
+	}
+	return match
+}

@@ -1,0 +1,22 @@
+package config
+
+import "regexp"
+
+// laterKeys are keys of later versions. They are refused by name, so that a config
+// written for a newer skewgate says so in place of "unknown key".
+var laterKeys = map[string]string{
+	"generation":         "models shipped as one signed generation",
+	"correlation.window": "matching by nearest capture time",
+	"cameras[].window":   "matching by nearest capture time",
+	"models[].offset":    "capture offsets per model",
+	"models[].allow":     "foreign detectors that attach by themselves",
+	"models[].frame_ids": "foreign detectors that attach by themselves",
+	"sinks[].shm":        "the output ring as a sink",
+	"sinks[].mqtt":       "MQTT as a sink",
+	"sinks[].nats":       "NATS as a sink",
+}
+
+var listIndex = regexp.MustCompile(`\[\d+\]`)
+
+// laterKey returns what a key path of a later version brings, or "".
+func laterKey(path string) string { return laterKeys[listIndex.ReplaceAllString(path, "[]")] }

@@ -11,7 +11,8 @@ export GOFLAGS := -buildvcs=false $(GOFLAGS)
 GIT       := git -c safe.directory='*'
 VERSION   ?= $(shell test -e .git && $(GIT) describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -X main.version=$(VERSION)
-FRAMES    ?= 360
+# 40 frames/s of both cameras together: 35 s.
+FRAMES    ?= 1400
 SNAPSHOT  ?= out/demo
 BENCHTIME ?= 1s
 FUZZTIME  ?= 30s

@@ -40,7 +40,7 @@ func TestHandOver(t *testing.T) {
 // The same flat out, the writer lapping the reader at will: nothing torn, all counted.
 func TestLappedAtFullSpeed(t *testing.T) {
 	if raceEnabled {
-		t.Skip("a reader that is lapped copies bytes that are being written, on purpose, and throws them away: the race detector cannot know")
+		t.Skip("skip[race]: a reader that is lapped copies bytes that are being written, on purpose, and throws them away: the race detector cannot know")
 	}
 	const payload = 512
 	n := uint64(count(t, "SHM_TEST_MESSAGES", 500_000))

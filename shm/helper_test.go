@@ -58,7 +58,7 @@ func spawn(t testing.TB, role string, files []*os.File, args ...string) *exec.Cm
 	if errors.Is(err, syscall.ENOEXEC) && runtime.GOARCH == "arm64" {
 		qemu, lookErr := exec.LookPath("qemu-aarch64-static")
 		if lookErr != nil {
-			t.Skipf("two processes: this binary is emulated, and %v", lookErr)
+			t.Skipf("skip[emulated]: two processes: this binary is emulated, and %v", lookErr)
 		}
 		cmd = build(qemu, append([]string{self}, args...)...)
 		err = cmd.Start()

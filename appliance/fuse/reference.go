@@ -3,7 +3,6 @@ package fuse
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -109,8 +108,8 @@ func (r *request) settle(notes *notes) error {
 		if r.weights != nil {
 			w = r.weights[i]
 		}
-		if !(w >= 0) || math.IsInf(w, 0) {
-			return fmt.Errorf("params.weights[%d]: %v: must be a number above 0, or 0 to leave the model out", i, w)
+		if w != 0 && !(w >= minWeight && w <= maxWeight) {
+			return fmt.Errorf("params.weights[%d]: %v: must be within %g…%g, or 0 to leave the model out", i, w, minWeight, maxWeight)
 		}
 		p.weights = append(p.weights, w)
 		if w == 0 {

@@ -81,6 +81,8 @@ const (
 	MaxModels       = 64
 	MaxModelBoxes   = 1000
 	MaxFrameBoxes   = 16384
+	minWeight       = 1e-6
+	maxWeight       = 1e6
 	dropClass       = -1
 	defaultSigma    = 0.5
 	defaultMinScore = 0.001
@@ -89,7 +91,7 @@ const (
 // Model is one model of a Fuser, known by its index in Settings.Models.
 type Model struct {
 	Name   string  // for error texts
-	Weight float64 // above 0; only its ratio to the other weights matters
+	Weight float64 // 1e-6…1e6; only its ratio to the other weights matters
 
 	// Classes maps the model's own label to the fused class; −1 drops the box. A label
 	// beyond the table is rejected and counted. Nil takes the label as the class.
@@ -129,8 +131,8 @@ func (s *Settings) check() error {
 		return fmt.Errorf("fusion: %d models: needs 1 to %d", n, MaxModels)
 	}
 	for i, m := range s.Models {
-		if !(m.Weight > 0) || math.IsInf(m.Weight, 0) {
-			return fmt.Errorf("fusion: model %q: weight %v: must be a number above 0; leave out a model that should not count", m.Name, m.Weight)
+		if !(m.Weight >= minWeight && m.Weight <= maxWeight) {
+			return fmt.Errorf("fusion: model %q: weight %v: must be within %g…%g; leave out a model that should not count", m.Name, m.Weight, minWeight, maxWeight)
 		}
 		for label, class := range m.Classes {
 			if class < dropClass {

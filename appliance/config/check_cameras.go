@@ -31,7 +31,9 @@ func (c *checker) cameras() {
 		c.name(key+".name", cam.Name)
 		c.unique(key+".name", "camera", cam.Name, i, first)
 		c.source(key, cam)
-		c.within(key+".fps", cam.FPS, 0, 240)
+		if cam.FPS != 0 {
+			c.within(key+".fps", cam.FPS, 0.001, 240)
+		}
 		if side := cam.MaxPicture; min(side.Width, side.Height) < 16 || max(side.Width, side.Height) > maxPictureSide {
 			if k := key + ".max_picture"; !c.failed(k) {
 				c.failAt(k, fmt.Sprintf("%s is out of bounds", c.shownAt(k)), fmt.Sprintf("take 16x16 to %dx%d", maxPictureSide, maxPictureSide))

@@ -93,7 +93,7 @@ func (c *checker) classes(key string, m *Model) {
 	for _, name := range from {
 		at := k + "." + name
 		if strings.TrimSpace(name) == "" {
-			c.failAt(at, "a class without a name", "write the model's own name of the class, or its number")
+			c.failAt(at, "a class without a name", "write the model's own name of the class")
 		}
 		c.label(at, m.Classes[name])
 	}

@@ -51,7 +51,7 @@ type Correlation struct {
 type Camera struct {
 	Name       string  `yaml:"name"`
 	Source     Source  `yaml:"source"`
-	FPS        float64 `yaml:"fps"` // pictures/s, 0 = as the source gives
+	FPS        float64 `yaml:"fps"` // pictures/s at most, 0 = all
 	Pace       Pace    `yaml:"pace"`
 	Loop       bool    `yaml:"loop"`
 	Tag        Tag     `yaml:"tag"`

@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,15 +10,22 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/skewgate/skewgate/appliance/clock"
 )
 
 const (
 	// pipeBytes is the pipe's size: Linux' own bound for users without privileges. A
 	// 1080p picture then passes in three pieces, not in 48.
 	pipeBytes = 1 << 20
-	// endPatience bounds how long ffmpeg may take to end by itself, and again from
-	// SIGTERM to SIGKILL.
-	endPatience = time.Second
+	// endPatience bounds how long ffmpeg may take to end once its stream has; that is
+	// when its exit code tells an end from a failure.
+	endPatience = 2 * time.Second
+	// termPatience is the time from SIGTERM to SIGKILL. A camera is told goodbye in it.
+	termPatience = 500 * time.Millisecond
+	// outputPatience bounds the wait for the rest of stderr, which a process that
+	// ffmpeg has left behind could hold open.
+	outputPatience = 200 * time.Millisecond
 )
 
 // ErrNoFFmpeg is returned when the program of the job cannot be found.
@@ -36,10 +42,9 @@ func findFFmpeg(name string) (string, error) {
 
 // decoder is one running ffmpeg.
 type decoder struct {
-	cmd    *exec.Cmd
-	cancel context.CancelFunc
-	out    *os.File // its NUT stream; the caller reads, stop closes
-	tail   tail
+	cmd  *exec.Cmd
+	out  *os.File // its NUT stream; the caller reads, stop closes
+	tail tail
 }
 
 // startDecoder starts ffmpeg from the calling thread, which must live as long as the
@@ -51,16 +56,13 @@ func startDecoder(program string, args []string) (*decoder, error) {
 	}
 	defer in.Close()
 	setPipeSize(out)
-	ctx, cancel := context.WithCancel(context.Background())
-	d := &decoder{cmd: exec.CommandContext(ctx, program, args...), cancel: cancel, out: out}
+	d := &decoder{cmd: exec.Command(program, args...), out: out}
 	d.cmd.Stdout, d.cmd.Stderr = in, &d.tail
 	d.cmd.Env = append(os.Environ(), "AV_LOG_FORCE_NOCOLOR=1", "LC_ALL=C")
+	d.cmd.WaitDelay = outputPatience
 	// No process group of its own: whoever kills this process's group gets ffmpeg too.
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	d.cmd.Cancel = func() error { return d.cmd.Process.Signal(syscall.SIGTERM) }
-	d.cmd.WaitDelay = endPatience
 	if err := d.cmd.Start(); err != nil {
-		cancel()
 		out.Close()
 		return nil, fmt.Errorf("start ffmpeg: %w", err)
 	}
@@ -78,16 +80,17 @@ func setPipeSize(f *os.File) {
 }
 
 // stop ends ffmpeg, reaps it and returns what it said of the end: nil when it ended by
-// itself with exit code 0. After the stream's end it is given time to do that.
-func (d *decoder) stop(ended bool) error {
+// itself with exit code 0, for which it is given time after its stream has ended. It
+// calls beat while it waits.
+func (d *decoder) stop(ended bool, beat func()) error {
 	d.out.Close()
-	if !ended {
-		d.cancel()
+	if !ended || !d.gone(endPatience, beat) {
+		_ = d.cmd.Process.Signal(syscall.SIGTERM)
+		if !d.gone(termPatience, beat) {
+			_ = d.cmd.Process.Kill()
+		}
 	}
-	timer := time.AfterFunc(endPatience, d.cancel)
 	err := d.cmd.Wait()
-	timer.Stop()
-	d.cancel()
 	if err == nil {
 		return nil
 	}
@@ -99,4 +102,18 @@ func (d *decoder) stop(ended bool) error {
 		reason = err.Error()
 	}
 	return errors.New("ffmpeg: " + reason)
+}
+
+// gone waits for ffmpeg's end without reaping it: its pid stays its own.
+func (d *decoder) gone(patience time.Duration, beat func()) bool {
+	const nap = 2 * time.Millisecond
+	for end := clock.Now().Add(patience); clock.Now() < end; time.Sleep(nap) {
+		beat()
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, d.cmd.Process.Pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err == nil && info.Signo != 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -46,6 +46,6 @@
 //
 // One goroutine does everything, locked to its thread because PDEATHSIG watches the
 // thread that forked. The only other one is os/exec's own, which copies ffmpeg's
-// stderr into a bounded tail and ends with ffmpeg. The heartbeat is given at least
-// every 250 ms, whatever is waited for.
+// stderr into a bounded tail and ends with ffmpeg. The heartbeat is given every
+// 100 ms or so, whatever is waited for.
 package capture

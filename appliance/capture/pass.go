@@ -47,7 +47,7 @@ func (c *capture) pass() (delivered time.Duration, err error) {
 // why: a cut stream is what its death looks like from here.
 func (p *pass) verdict(d *decoder, err error) error {
 	ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-	said := d.stop(ended)
+	said := d.stop(ended, func() { _ = p.c.alive(clock.Now()) })
 	switch {
 	case ended && said != nil:
 		return said

@@ -11,7 +11,7 @@ import (
 
 // slice is the longest this process waits without looking up: for the heartbeat, a
 // request to drain, and a source that has fallen silent.
-const slice = 250 * time.Millisecond
+const slice = 100 * time.Millisecond
 
 var errSilent = errors.New("source is silent")
 

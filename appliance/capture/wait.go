@@ -2,7 +2,6 @@ package capture
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/skewgate/skewgate/appliance/clock"
 )
@@ -28,7 +27,7 @@ func (c *capture) sleepUntil(due clock.Mono) error {
 		if err := c.alive(now); err != nil || now >= due {
 			return err
 		}
-		c.timer.Reset(min(due.Sub(now), slice/2))
+		c.timer.Reset(min(due.Sub(now), slice))
 		select {
 		case <-c.timer.C:
 		case <-c.parent.Done():
@@ -43,7 +42,7 @@ func (c *capture) waitAllowed(seq uint64) error {
 		if err := c.alive(clock.Now()); err != nil {
 			return err
 		}
-		if err := c.allowed.Wait(c.frames.SleepFlag(), int64(slice/2/time.Nanosecond)); err != nil {
+		if err := c.allowed.Wait(c.frames.SleepFlag(), int64(slice)); err != nil {
 			return fmt.Errorf("wait for dispatch: %w", err)
 		}
 	}

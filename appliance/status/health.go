@@ -48,7 +48,7 @@ func Examine(d *Document) []Finding {
 		f = examineModel(f, &d.Models[i], d)
 	}
 	for _, s := range d.Sinks {
-		if s.State != "ok" {
+		if s.State != "ok" && s.State != "closed" {
 			f = append(f, Finding{CodeSinkLosing, SeverityError, s.Name,
 				fmt.Sprintf("sink %s is %s: %s", s.Name, s.State, s.Detail),
 				"free space or repair the target; the path goes on and counts what is lost"})

@@ -26,20 +26,20 @@ type Document struct {
 
 // Camera is one source as the path sees it.
 type Camera struct {
-	Name           string `json:"name"`
-	State          string `json:"state"`            // of its capture process: starting, streaming, retrying, ended, …
-	Detail         string `json:"detail,omitempty"` // why, in ffmpeg's or our words; secrets masked
-	Match          string `json:"match"`            // frame_id or bucket: what auto resolved to
-	Frames         uint64 `json:"frames"`           // pictures the path has seen in the frame ring
-	FramesLost     uint64 `json:"frames_lost"`      // pictures overwritten before the path looked
-	StreamEpoch    uint32 `json:"stream_epoch"`
-	ClockSource    string `json:"clock_source,omitempty"` // camera, arrival, monotonic, file
-	Width          uint32 `json:"width,omitempty"`
-	Height         uint32 `json:"height,omitempty"`
-	LastFrameAgeMS *int64 `json:"last_frame_age_ms"`  // null before the first picture
-	Fused          uint64 `json:"fused"`              // published frames of this camera
-	FusedMulti     uint64 `json:"fused_multi"`        // of those, with two models or more
-	SinceMultiRun  uint64 `json:"longest_run_single"` // longest run of published frames with fewer than two models
+	Name             string `json:"name"`
+	State            string `json:"state"`            // of its capture process: starting, streaming, retrying, ended, …
+	Detail           string `json:"detail,omitempty"` // why, in ffmpeg's or our words; secrets masked
+	Match            string `json:"match"`            // frame_id or bucket: what auto resolved to
+	Frames           uint64 `json:"frames"`           // pictures the path has seen in the frame ring
+	FramesLost       uint64 `json:"frames_lost"`      // pictures overwritten before the path looked
+	StreamEpoch      uint32 `json:"stream_epoch"`
+	ClockSource      string `json:"clock_source,omitempty"` // camera, arrival, monotonic, file
+	Width            uint32 `json:"width,omitempty"`
+	Height           uint32 `json:"height,omitempty"`
+	LastFrameAgeMS   *int64 `json:"last_frame_age_ms"`  // null before the first picture
+	Fused            uint64 `json:"fused"`              // published frames of this camera
+	FusedMulti       uint64 `json:"fused_multi"`        // of those, with two models or more
+	LongestRunSingle uint64 `json:"longest_run_single"` // longest run of published frames with fewer than two models
 }
 
 // Model is one detector replica: its process, its ring and its queue.

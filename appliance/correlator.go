@@ -1,0 +1,50 @@
+package appliance
+
+import (
+	"time"
+
+	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/appliance/config"
+	"github.com/skewgate/skewgate/appliance/correlate"
+)
+
+// skewWindowNS is the moving window of every figure the appliance shows.
+const skewWindowNS = int64(time.Minute)
+
+// newCorrelator gives the correlator its settings and its models. No detector has
+// started, so none is waited for: each counts for the quorum from its first message.
+func (p *path) newCorrelator() (*correlate.Correlator, error) {
+	c := p.a.cfg
+	cfg := correlate.DefaultConfig()
+	cfg.QuantumNS, cfg.TimeoutNS, cfg.MaxAgeNS = int64(c.Correlation.Quantum), int64(c.Correlation.Timeout), int64(c.Correlation.MaxAge)
+	cfg.MaxPending, cfg.EmitEmpty, cfg.SkewWindowNS = c.Correlation.MaxPending, c.Correlation.EmitEmpty, skewWindowNS
+	cfg.Cameras = make(map[string]correlate.CameraConfig, len(c.Cameras))
+	for i := range c.Cameras {
+		cam := &c.Cameras[i]
+		match := correlate.MatchBucket
+		if c.ResolvedMatch(cam) == config.MatchFrameID {
+			match = correlate.MatchFrameID
+		}
+		cfg.Cameras[c.Unit+"/"+cam.Name] = correlate.CameraConfig{Match: match, Expected: c.Expected(cam.Name)}
+	}
+	corr, err := correlate.New(cfg, p.out.publish)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range p.replicas {
+		if r.model, err = corr.Model(r.cfg.Name); err != nil {
+			return nil, err
+		}
+		if err := corr.ModelDown(clock.Now(), r.cfg.Name); err != nil {
+			return nil, err
+		}
+	}
+	return corr, nil
+}
+
+// modelDown takes a dead detector out of the quorum of every camera.
+func (p *path) modelDown(now clock.Mono, r *replica) {
+	if err := p.corr.ModelDown(now, r.cfg.Name); err != nil {
+		p.log.Error("take a dead model out of the quorum", "task", r.task, "err", err)
+	}
+}

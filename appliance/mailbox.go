@@ -1,0 +1,65 @@
+package appliance
+
+import (
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+
+	"github.com/skewgate/skewgate/appliance/supervise"
+	"github.com/skewgate/skewgate/shm"
+)
+
+// word is the newest of what the supervisor said about one task.
+type word struct {
+	start uint64
+	state supervise.State
+	ready json.RawMessage
+	note  string // of captures: streaming, retrying, ended
+	why   json.RawMessage
+}
+
+// mailbox carries supervisor events to the path's thread. It keeps the newest word
+// per task, so it is bounded by the number of tasks; a death between two looks shows
+// as a new start number.
+type mailbox struct {
+	bell  *shm.Doorbell
+	fresh atomic.Bool
+	mu    sync.Mutex
+	words map[string]word
+}
+
+// put takes an event from any goroutine.
+func (m *mailbox) put(e supervise.Event) {
+	m.mu.Lock()
+	if m.words == nil {
+		m.words = make(map[string]word)
+	}
+	w := m.words[e.Task]
+	if w.start != e.Start {
+		w = word{start: e.Start}
+	}
+	w.state = e.State
+	if e.Ready != nil {
+		w.ready = e.Ready
+	}
+	if e.Note != "" {
+		w.note, w.why = e.Note, e.Detail
+	}
+	m.words[e.Task] = w
+	m.mu.Unlock()
+	m.fresh.Store(true)
+	m.bell.Ring()
+}
+
+// take calls f for every task when anything changed since the last call.
+func (m *mailbox) take(f func(task string, w word)) bool {
+	if !m.fresh.Swap(false) {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for task, w := range m.words {
+		f(task, w)
+	}
+	return true
+}

@@ -1,0 +1,404 @@
+package appliance
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/appliance/config"
+	"github.com/skewgate/skewgate/appliance/correlate"
+	"github.com/skewgate/skewgate/appliance/detect"
+	"github.com/skewgate/skewgate/appliance/dispatch"
+	"github.com/skewgate/skewgate/appliance/supervise"
+	"github.com/skewgate/skewgate/shm"
+)
+
+// Bounds of one turn and of one wait.
+const (
+	maxMessagesPerTurn = 1024
+	maxWaitNS          = int64(5 * time.Millisecond)   // a wrecked doorbell costs at most this
+	spinBudgetNS       = int64(50 * time.Microsecond)  // adaptive: spin only if work comes this often
+	intervalNS         = int64(time.Millisecond)       // wait: interval
+	snapshotNS         = int64(200 * time.Millisecond) // between two status snapshots
+)
+
+// path is the one thread between the rings and the sinks. Its fields belong to that
+// thread; others use the atomics, settle, between and stop.
+type path struct {
+	a        *Appliance
+	log      *slog.Logger
+	bell     *shm.Doorbell
+	wait     config.Wait
+	cameras  []*camera
+	replicas []*replica
+	disp     *dispatch.Dispatcher
+	corr     *correlate.Correlator
+	out      publisher
+	message  correlate.Message // reused
+	boxes    []detect.Box      // reused
+
+	gapNS    int64 // moving mean of the time between two turns with work
+	lastWork clock.Mono
+
+	ended    atomic.Bool
+	turned   atomic.Int64  // when the last turn began
+	waiter   chan struct{} // closed once nothing is in flight and no group is open
+	requests chan func()
+	snapshot atomic.Pointer[view]
+	nextView clock.Mono
+}
+
+func newPath(a *Appliance, bell *shm.Doorbell, cameras []*camera, replicas []*replica) (*path, error) {
+	p := &path{
+		a: a, log: a.o.Log, bell: bell, wait: a.cfg.Path.Wait, cameras: cameras, replicas: replicas,
+		requests: make(chan func()), gapNS: maxWaitNS,
+	}
+	var err error
+	if p.corr, err = p.newCorrelator(); err != nil {
+		return nil, err
+	}
+	if p.disp, err = p.newDispatcher(); err != nil {
+		return nil, err
+	}
+	if err := p.out.init(p); err != nil {
+		return nil, err
+	}
+	p.takeView(clock.Now())
+	return p, nil
+}
+
+func (p *path) newDispatcher() (*dispatch.Dispatcher, error) {
+	var targets []dispatch.Replica
+	for _, r := range p.replicas {
+		t := dispatch.Replica{Name: r.task, Out: r.work, Words: r.ring, MaxOngoing: r.cfg.Replicas.MaxOngoing}
+		t.Words = ringWords{r}
+		for local, c := range r.cameras {
+			t.Routes = append(t.Routes, dispatch.Route{Camera: c.index, Local: uint32(local), Hold: c.cfg.Pace == config.PaceFast})
+		}
+		targets = append(targets, t)
+	}
+	return dispatch.New(len(p.cameras), targets, int64(p.a.cfg.Correlation.MaxAge), func(i int, err error) {
+		p.setAside(p.replicas[i], err)
+	})
+}
+
+// ringWords reads a replica's words through whatever reader its ring has now.
+type ringWords struct{ r *replica }
+
+func (w ringWords) Taken() uint64 { return w.r.ring.Taken() }
+func (w ringWords) Done() uint64  { return w.r.ring.Done() }
+
+// run turns until stop. It owns its OS thread, whose scheduling the config may raise.
+func (p *path) run() {
+	runtime.LockOSThread()
+	if err := schedule(p.a.cfg.Path.Sched); err != nil {
+		p.log.Warn("path runs with ordinary scheduling", "err", err)
+	}
+	for !p.ended.Load() {
+		now := clock.Now()
+		p.turned.Store(int64(now))
+		n := p.turn(now)
+		p.rest(now, n)
+	}
+	p.takeView(clock.Now())
+}
+
+// turn does a bounded amount of whatever there is to do and says how much that was.
+func (p *path) turn(now clock.Mono) int {
+	n := p.orders(now)
+	for _, c := range p.cameras {
+		if c.quarantine == "" {
+			n += c.look(now, p.disp.Offer)
+		}
+		if c.quarantine != "" && !c.replacing {
+			p.replaceCamera(c)
+		}
+	}
+	n += p.messages(now)
+	n += p.disp.Pump(now)
+	for _, c := range p.cameras {
+		c.pacing(p.disp.Waits(c.index))
+	}
+	p.corr.Tick(now)
+	if p.waiter != nil && n == 0 && p.corr.Pending() == 0 && p.disp.Idle() {
+		close(p.waiter)
+		p.waiter = nil
+	}
+	if now >= p.nextView {
+		p.takeView(now)
+	}
+	return n
+}
+
+// rest waits as the config says. The doorbell wakes it when a child has published.
+func (p *path) rest(now clock.Mono, worked int) {
+	if worked > 0 {
+		// A moving mean over about eight turns: one late frame must not end the spinning,
+		// one burst must not begin it.
+		p.gapNS += (int64(now.Sub(p.lastWork)) - p.gapNS) / 8
+		p.lastWork = now
+		return
+	}
+	switch p.wait {
+	case config.WaitSpin:
+		return
+	case config.WaitInterval:
+		p.sleep(intervalNS, func() bool { return false })
+	default:
+		if p.gapNS < spinBudgetNS && int64(now.Sub(p.lastWork)) < spinBudgetNS {
+			return
+		}
+		p.sleep(p.waitNS(now), p.pending)
+	}
+}
+
+// waitNS is the time until something is due, at most maxWaitNS.
+func (p *path) waitNS(now clock.Mono) int64 {
+	due := maxWaitNS
+	if at, ok := p.corr.NextDeadline(); ok {
+		due = min(due, int64(at.Sub(now)))
+	}
+	return max(due, 1)
+}
+
+func (p *path) sleep(timeoutNS int64, check func() bool) {
+	if err := p.bell.Sleep(check, timeoutNS); err != nil {
+		p.log.Error("wait on the doorbell", "err", err)
+	}
+}
+
+// pending says whether a child has published since the last turn: asked once more
+// after the sleep flag is up, so that no wake-up is lost.
+func (p *path) pending() bool {
+	if p.a.mail.fresh.Load() {
+		return true
+	}
+	for _, c := range p.cameras {
+		if c.quarantine == "" && c.frames.Head() != c.seen {
+			return true
+		}
+	}
+	for _, r := range p.replicas {
+		if r.have || r.quarantine == "" && r.ring.Pending() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// messages steps what the rings hold, all rings merged by arrival.
+func (p *path) messages(now clock.Mono) int {
+	n := 0
+	for n < maxMessagesPerTurn {
+		var first *replica
+		for _, r := range p.replicas {
+			if r.peek(now) && (first == nil || r.arrival < first.arrival) {
+				first = r
+			}
+			if r.quarantine != "" && !r.replacing {
+				p.replaceReplica(r)
+			}
+		}
+		if first == nil {
+			return n
+		}
+		p.step(first)
+		first.have = false
+		n++
+	}
+	return n
+}
+
+// step gives one message to the correlator.
+func (p *path) step(r *replica) {
+	m, err := p.read(r)
+	if err != nil {
+		p.corr.Refuse()
+		r.refused++
+		p.log.Debug("message refused", "task", r.task, "err", err)
+		return
+	}
+	if p.corr.Step(r.arrival, m) == correlate.Accepted {
+		r.messages++
+	}
+}
+
+// read turns a slot into a message. Everything in it is a child's word.
+func (p *path) read(r *replica) (*correlate.Message, error) {
+	h := &r.head
+	if h.Kind != shm.KindBoxes {
+		return nil, fmt.Errorf("message %d is of kind %d, only boxes are taken from a managed detector", h.Sequence, h.Kind)
+	}
+	if h.CaptureNS == shm.RawCapture {
+		return nil, fmt.Errorf("message %d has no capture time, which the frame ring gives every picture", h.Sequence)
+	}
+	stream, err := p.stream(r)
+	if err != nil {
+		return nil, err
+	}
+	if p.boxes, err = detect.AppendUnpacked(p.boxes[:0], r.body[:r.length], int(h.Count)); err != nil {
+		return nil, err
+	}
+	r.lastFrame.Store(h.FrameID)
+	p.message = correlate.Message{
+		Stream: stream, Model: r.model, CaptureNS: h.CaptureNS, FrameID: h.FrameID, Tag: h.Tag,
+		HasBoxes: true, Boxes: p.boxes,
+	}
+	return &p.message, nil
+}
+
+// stream maps a ring's stream number to the correlator's. The names come from the
+// child's table, so they must be of this unit and of a camera that was given to it.
+func (p *path) stream(r *replica) (correlate.StreamID, error) {
+	h := &r.head
+	cached := &r.streams[h.Stream%shm.MaxStreams]
+	if cached.known && cached.epoch == h.StreamEpoch {
+		return cached.id, nil
+	}
+	info, ok := r.ring.Stream(h.Stream)
+	if !ok {
+		return 0, fmt.Errorf("message %d is of stream %d, which the ring does not have", h.Sequence, h.Stream)
+	}
+	if info.Unit != p.a.cfg.Unit || !r.serves(info.Camera) {
+		return 0, fmt.Errorf("message %d is of %s/%s, which %s was not given", h.Sequence, info.Unit, info.Camera, r.task)
+	}
+	id, err := p.corr.Stream(info.Unit, info.Camera, h.StreamEpoch)
+	if err != nil {
+		return 0, err
+	}
+	*cached = streamCache{known: true, epoch: h.StreamEpoch, id: id}
+	return id, nil
+}
+
+func (r *replica) serves(camera string) bool {
+	for _, c := range r.cameras {
+		if c.cfg.Name == camera {
+			return true
+		}
+	}
+	return false
+}
+
+// orders takes what other goroutines have to say.
+func (p *path) orders(now clock.Mono) int {
+	n := 0
+	if p.a.mail.take(func(task string, w word) { p.hear(now, task, w) }) {
+		n++
+	}
+	select {
+	case f := <-p.requests:
+		f()
+		n++
+	default:
+	}
+	return n
+}
+
+func (p *path) hear(now clock.Mono, task string, w word) {
+	for _, c := range p.cameras {
+		if c.task == task {
+			c.word = w
+		}
+	}
+	for _, r := range p.replicas {
+		if r.task == task && (r.word.start != w.start || r.word.state != w.state) {
+			p.hearReplica(now, r, w)
+		}
+	}
+}
+
+// hearReplica follows one detector's process: it gets work and counts for the quorum
+// while it is ready, and leaves both the moment it is not.
+func (p *path) hearReplica(now clock.Mono, r *replica, w word) {
+	restarted := r.word.start != w.start
+	r.word = w
+	isReady := w.state == supervise.StateReady
+	if r.ready && (!isReady || restarted) {
+		r.ready = false
+		p.messages(now) // what it published before it died still counts
+		p.disp.SetDown(r.index, false)
+		p.modelDown(now, r)
+	}
+	if w.state == supervise.StateFailed {
+		p.disp.SetDown(r.index, true)
+	}
+	if !isReady || r.ready {
+		return
+	}
+	said, err := parseReady(w.ready)
+	if err != nil {
+		p.log.Error("detector is ready but its report is not to be used", "task", r.task, "err", err)
+	}
+	r.ready, r.said = true, said
+	if err := p.out.learn(r); err != nil {
+		p.log.Error("class names of detector not usable", "task", r.task, "err", err)
+	}
+	p.disp.SetReady(now, r.index)
+}
+
+// setAside stops believing a replica whose queue words are impossible.
+func (p *path) setAside(r *replica, err error) {
+	if r.quarantine == "" {
+		r.quarantine = err.Error()
+	}
+}
+
+// replaceReplica gives a detector whose ring is quarantined a new process and a ring
+// laid out anew. Nothing else is touched.
+func (p *path) replaceReplica(r *replica) {
+	p.log.Error("detection ring quarantined, its process is replaced", "task", r.task, "reason", r.quarantine)
+	r.ready, r.replacing = false, true
+	p.disp.SetDown(r.index, false)
+	p.modelDown(clock.Now(), r)
+	p.a.replaceWild([]string{r.task}, func() error { return r.layOut(r.index) })
+}
+
+// replaceCamera does the same for a capture. Its detectors have believed the same
+// memory, so they get new processes too.
+func (p *path) replaceCamera(c *camera) {
+	p.log.Error("frame ring quarantined, its processes are replaced", "task", c.task, "reason", c.quarantine)
+	c.replacing = true
+	tasks := []string{c.task}
+	for _, r := range p.replicas {
+		if r.serves(c.cfg.Name) {
+			tasks = append(tasks, r.task)
+		}
+	}
+	p.a.replaceWild(tasks, func() error { return c.layOut(p.a.cfg.Unit) })
+}
+
+// between runs f on the path's thread, between two turns.
+func (p *path) between(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	select {
+	case p.requests <- func() { done <- f() }:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// settle waits until nothing is in flight and no group is open, at most d.
+func (p *path) settle(d time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	settled := make(chan struct{})
+	if p.between(ctx, func() error { p.waiter = settled; return nil }) != nil {
+		return
+	}
+	select {
+	case <-settled:
+	case <-ctx.Done():
+	}
+}
+
+func (p *path) stop() { p.ended.Store(true) }

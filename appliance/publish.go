@@ -1,0 +1,260 @@
+package appliance
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/appliance/config"
+	"github.com/skewgate/skewgate/appliance/correlate"
+	"github.com/skewgate/skewgate/appliance/detect"
+	"github.com/skewgate/skewgate/appliance/fuse"
+	"github.com/skewgate/skewgate/appliance/hist"
+	"github.com/skewgate/skewgate/appliance/sink"
+)
+
+// Fused is one published frame and what each model said of it. It is valid only
+// during the call of Options.Tap; Clone keeps it.
+type Fused struct {
+	Frame       *sink.Frame
+	FrameID     uint64
+	StreamEpoch uint32
+	Members     []Member
+}
+
+// Member is one model's own answer.
+type Member struct {
+	Model string
+	Tag   uint64 // what the detector read from its pixels
+	Boxes []detect.Box
+	names []string // by the model's own label
+}
+
+// Label returns the fused class name of one of the member's boxes, "" for a class
+// that is dropped or not known.
+func (m *Member) Label(label uint32) string {
+	if uint64(label) < uint64(len(m.names)) {
+		return m.names[label]
+	}
+	return ""
+}
+
+// Clone returns a copy that stays valid. Class names are shared: they never change.
+func (f *Fused) Clone() *Fused {
+	c := *f
+	frame := *f.Frame
+	frame.Models, frame.Missing, frame.Boxes = slices.Clone(frame.Models), slices.Clone(frame.Missing), slices.Clone(frame.Boxes)
+	for i := range frame.Boxes {
+		frame.Boxes[i].By = slices.Clone(frame.Boxes[i].By)
+	}
+	c.Frame, c.Members = &frame, slices.Clone(f.Members)
+	for i := range c.Members {
+		c.Members[i].Boxes = slices.Clone(c.Members[i].Boxes)
+	}
+	return &c
+}
+
+// pathSamples bounds the window of publish → fused times.
+const pathSamples = 1 << 14
+
+// publisher makes a fused frame of each closed group and offers it to the sinks. It
+// belongs to the path's thread and reuses all its memory.
+type publisher struct {
+	p       *path
+	fuser   *fuse.Fuser
+	classes classes
+	byModel []int // correlate.ModelID → index in the config
+
+	in      []fuse.ModelBoxes
+	boxes   []fuse.FusedBox
+	votes   []sink.Vote
+	frame   sink.Frame
+	fused   Fused
+	pathNS  *hist.Window
+	seq     uint64
+	multi   uint64
+	clipped [fuse.NumReasons]uint64 // of fusers before the present one
+	tooFew  uint64
+}
+
+// classes numbers the fused class names and maps each model's own labels to them.
+type classes struct {
+	names []string
+	ids   map[string]int32
+	table [][]int32  // by model; nil until the model has said its names
+	named [][]string // by model: the fused name of each label, "" = dropped
+}
+
+func (c *classes) id(name string) int32 {
+	id, ok := c.ids[name]
+	if !ok {
+		id = int32(len(c.names))
+		c.names = append(c.names, name)
+		c.ids[name] = id
+	}
+	return id
+}
+
+// learn maps the labels of one model. Names come from its process, which has checked
+// that they fit the network's outputs.
+func (c *classes) learn(i int, m *config.Model, names []string) {
+	table, named := make([]int32, len(names)), make([]string, len(names))
+	for label, name := range names {
+		fused, mapped := m.Classes[name]
+		switch {
+		case mapped:
+		case m.Unmapped == config.UnmappedDrop:
+			table[label] = -1
+			continue
+		default:
+			fused = name
+		}
+		table[label], named[label] = c.id(fused), fused
+	}
+	c.table[i], c.named[i] = table, named
+}
+
+func (o *publisher) init(p *path) error {
+	n := len(p.replicas)
+	o.p = p
+	o.classes = classes{ids: make(map[string]int32), table: make([][]int32, n), named: make([][]string, n)}
+	o.pathNS = hist.NewWindow(skewWindowNS, pathSamples)
+	for i, r := range p.replicas {
+		o.classes.table[i] = []int32{} // until it is ready, every label is unknown
+		if len(r.cfg.Network.Names) > 0 {
+			o.classes.learn(i, r.cfg, r.cfg.Network.Names)
+		}
+		for int(r.model) >= len(o.byModel) {
+			o.byModel = append(o.byModel, -1)
+		}
+		o.byModel[r.model] = i
+	}
+	return o.build()
+}
+
+// learn takes a ready detector's class names over, if they are new.
+func (o *publisher) learn(r *replica) error {
+	if len(r.said.Names) == 0 {
+		return fmt.Errorf("%s named no classes", r.task)
+	}
+	before := slices.Clone(o.classes.named[r.index])
+	o.classes.learn(r.index, r.cfg, r.said.Names)
+	if slices.Equal(before, o.classes.named[r.index]) {
+		return nil
+	}
+	return o.build()
+}
+
+// build makes a fuser for the classes known now; the former one's counts are kept.
+func (o *publisher) build() error {
+	f := o.p.a.cfg.Fusion
+	algorithm, err := fuse.ParseAlgorithm(string(f.Algorithm))
+	if err != nil {
+		return err
+	}
+	rule, err := fuse.ParseRule(string(f.Rule))
+	if err != nil {
+		return err
+	}
+	s := fuse.Settings{
+		Algorithm: algorithm, Rule: rule, IoU: f.IoU, Skip: f.Skip, MinModels: f.MinModels, ClassAgnostic: f.ClassAgnostic,
+	}
+	for i, r := range o.p.replicas {
+		s.Models = append(s.Models, fuse.Model{Name: r.cfg.Name, Weight: r.cfg.Weight, Classes: o.classes.table[i]})
+	}
+	fuser, err := fuse.New(s)
+	if err != nil {
+		return err
+	}
+	if o.fuser != nil {
+		o.clipped, o.tooFew = o.rejected(), o.tooFew+o.fuser.TooFew()
+	}
+	o.fuser = fuser
+	return nil
+}
+
+// rejected sums what the gate turned away, by reason.
+func (o *publisher) rejected() [fuse.NumReasons]uint64 {
+	sum := o.clipped
+	for i := range o.p.replicas {
+		for reason, n := range o.fuser.Counts(i).Removed {
+			sum[reason] += n
+		}
+	}
+	return sum
+}
+
+// publish is the correlator's callback: one closed group becomes one fused frame.
+func (o *publisher) publish(g *correlate.Group) {
+	o.seq++
+	o.in, o.fused.Members = o.in[:0], o.fused.Members[:0]
+	f := &o.frame
+	f.Models, f.Missing = f.Models[:0], f.Missing[:0]
+	capture, frameID := int64(detect.RawInstant), uint64(0)
+	for i := range g.Members {
+		m := &g.Members[i]
+		model := o.byModel[m.Model]
+		o.in = append(o.in, fuse.ModelBoxes{Model: model, Boxes: m.Boxes})
+		name := o.p.replicas[model].cfg.Name
+		f.Models = append(f.Models, sink.Answer{Model: name, CaptureNS: m.CaptureNS, Raw: m.Raw})
+		o.fused.Members = append(o.fused.Members, Member{Model: name, Tag: m.Tag, Boxes: m.Boxes, names: o.classes.named[model]})
+		if !m.Unreadable && (capture == detect.RawInstant || m.CaptureNS < capture) {
+			capture = m.CaptureNS
+		}
+		if frameID == 0 {
+			frameID = m.FrameID
+		}
+	}
+	for _, m := range g.Missing {
+		f.Missing = append(f.Missing, sink.Missing{Model: o.p.corr.ModelName(m.Model), Why: m.Reason.String()})
+	}
+	o.boxes = o.fuser.Fuse(o.in, o.boxes[:0])
+	o.fill(f)
+	f.Seq, f.Unit, f.Camera, f.StreamEpoch, f.FrameID = o.seq, g.Unit, g.Camera, g.Epoch, frameID
+	f.CaptureNS, f.Reason = capture, g.Reason.String()
+	f.FirstArrival, f.LastArrival, f.Closed = g.FirstArrival, g.LastArrival, g.ClosedAt
+	for _, s := range o.p.a.sinks {
+		s.Offer(f)
+	}
+	o.count(g)
+	if o.p.a.o.Tap != nil {
+		o.fused.Frame, o.fused.FrameID, o.fused.StreamEpoch = f, frameID, g.Epoch
+		o.p.a.o.Tap(&o.fused)
+	}
+}
+
+// fill turns the fuser's boxes into the frame's, with names in place of numbers.
+func (o *publisher) fill(f *sink.Frame) {
+	f.Boxes, o.votes = f.Boxes[:0], o.votes[:0]
+	for i := range o.boxes {
+		b := &o.boxes[i]
+		first := len(o.votes)
+		for model, r := range o.p.replicas {
+			if score, ok := b.ScoreOf(model); ok {
+				o.votes = append(o.votes, sink.Vote{Model: r.cfg.Name, Score: float64(score)})
+			}
+		}
+		f.Boxes = append(f.Boxes, sink.Box{
+			X1: b.X1, Y1: b.Y1, X2: b.X2, Y2: b.Y2, Score: b.Score,
+			Label: o.classes.names[b.Class], By: o.votes[first:len(o.votes):len(o.votes)],
+		})
+	}
+}
+
+// count keeps the frame's figures: per camera, and from the last publish to here when
+// nothing but the last answer was waited for.
+func (o *publisher) count(g *correlate.Group) {
+	models := len(g.Members)
+	if models > 1 {
+		o.multi++
+	}
+	for _, c := range o.p.cameras {
+		if c.cfg.Name == g.Camera {
+			c.account(models)
+		}
+	}
+	if g.Reason == correlate.Quorum {
+		now := clock.Now()
+		o.pathNS.Add(int64(now), int64(now.Sub(g.LastArrival)))
+	}
+}

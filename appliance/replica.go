@@ -1,0 +1,132 @@
+package appliance
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/appliance/config"
+	"github.com/skewgate/skewgate/appliance/correlate"
+	"github.com/skewgate/skewgate/shm"
+)
+
+// replica is one detector process as the path's thread sees it.
+type replica struct {
+	index       int
+	cfg         *config.Model
+	task        string
+	cameras     []*camera // in the order of its job
+	segment     *shm.Segment
+	ring        *shm.Reader
+	workSegment *shm.Segment
+	work        *shm.DispatchWriter
+
+	// The oldest message read and not yet stepped: the path merges rings by arrival.
+	have    bool
+	head    shm.SlotHeader
+	length  int
+	body    []byte
+	arrival clock.Mono
+
+	lastArrival clock.Mono // of the last message
+	lastEmpty   clock.Mono // when the ring was last found empty
+	streams     [shm.MaxStreams]streamCache
+
+	model      correlate.ModelID
+	word       word
+	ready      bool
+	said       readyReport
+	quarantine string
+	replacing  bool        // its process is being replaced
+	base       ringAccount // of readers before the ring was laid out anew
+	lastFrame  atomic.Uint64
+	messages   uint64 // that joined a frame
+	refused    uint64 // malformed
+}
+
+// ringAccount sums a ring's messages over its readers.
+type ringAccount struct{ written, read, lost uint64 }
+
+// streamCache remembers what the correlator calls a ring's stream of one epoch.
+type streamCache struct {
+	known bool
+	epoch uint32
+	id    correlate.StreamID
+}
+
+// readyReport is what a detector says of itself when it is ready. It is a child's
+// word: only shown, and used for class names within their bounds.
+type readyReport struct {
+	Names    []string `json:"names"`
+	Provider string   `json:"provider"`
+}
+
+// Bounds on a detector's class names.
+const (
+	maxNames     = 10_000
+	maxNameBytes = 128
+)
+
+func parseReady(raw json.RawMessage) (readyReport, error) {
+	var r readyReport
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return readyReport{}, fmt.Errorf("decode ready report: %w", err)
+	}
+	if len(r.Names) > maxNames {
+		return readyReport{}, fmt.Errorf("ready report names %d classes, at most %d", len(r.Names), maxNames)
+	}
+	for i, n := range r.Names {
+		if n == "" || len(n) > maxNameBytes {
+			return readyReport{}, fmt.Errorf("ready report: class %d has a name of %d bytes, want 1 to %d", i, len(n), maxNameBytes)
+		}
+	}
+	return r, nil
+}
+
+// peek makes sure that the oldest unread message, if any, is at hand. Its arrival is
+// the publish time its writer gave, clamped into what can be true: not before this
+// ring's last message or the last time it was seen empty, and not after now.
+func (r *replica) peek(now clock.Mono) bool {
+	if r.have || r.quarantine != "" {
+		return r.have
+	}
+	n, ok, err := r.ring.Next(&r.head, r.body)
+	if err != nil {
+		r.quarantine = err.Error()
+		return false
+	}
+	if !ok {
+		r.lastEmpty = now
+		return false
+	}
+	r.have, r.length = true, n
+	r.arrival = min(max(clock.Mono(r.head.PublishNS), r.lastArrival, r.lastEmpty), now)
+	r.lastArrival = r.arrival
+	return true
+}
+
+// account is the ring's sum since the appliance's start: written = read + lost (+ unread).
+func (r *replica) account() ringAccount {
+	return ringAccount{
+		written: r.base.written + r.ring.Written() - r.ring.Start(),
+		read:    r.base.read + r.ring.Read(),
+		lost:    r.base.lost + r.ring.Lost(),
+	}
+}
+
+// layOut gives a quarantined ring back its first state. Its process has ended.
+func (r *replica) layOut(index int) error {
+	r.base = r.account()
+	r.base.lost += r.base.written - r.base.read - r.base.lost // what a broken ring still held
+	if err := shm.FormatRing(r.segment.Bytes(), ringLayout(index, r.cfg, 0)); err != nil {
+		return err
+	}
+	ring, err := shm.NewReader(r.segment.Bytes())
+	if err != nil {
+		return err
+	}
+	r.ring, r.have, r.quarantine, r.replacing = ring, false, "", false
+	r.streams = [shm.MaxStreams]streamCache{}
+	return nil
+}

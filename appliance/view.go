@@ -1,0 +1,194 @@
+package appliance
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/appliance/dispatch"
+	"github.com/skewgate/skewgate/appliance/fuse"
+	"github.com/skewgate/skewgate/appliance/hist"
+	"github.com/skewgate/skewgate/appliance/status"
+	"github.com/skewgate/skewgate/appliance/supervise"
+	"github.com/skewgate/skewgate/shm"
+)
+
+// view is what only the path's thread knows, copied out five times a second. The
+// samples are sorted by whoever asks, not by the path.
+type view struct {
+	cameras     []status.Camera
+	models      []status.Model
+	correlation status.Correlation
+	fusion      status.Fusion
+	skew        []int64
+	pathNS      []int64
+}
+
+// takeView copies the path's figures. It is the one place of the path that allocates,
+// five times a second and not per frame.
+func (p *path) takeView(now clock.Mono) {
+	p.nextView = now + clock.Mono(snapshotNS)
+	v := &view{
+		skew:   p.corr.AppendSkew(nil, now),
+		pathNS: p.out.pathNS.AppendValues(nil, int64(now)),
+		fusion: status.Fusion{
+			Published: p.out.seq, Multi: p.out.multi,
+			BelowMinModel: p.out.tooFew + p.out.fuser.TooFew(), Rejected: make(map[string]uint64),
+		},
+		correlation: p.viewCorrelation(),
+	}
+	for reason, n := range p.out.rejected() {
+		if n > 0 {
+			v.fusion.Rejected[fuse.Reason(reason).String()] = n
+		}
+	}
+	for _, c := range p.cameras {
+		v.cameras = append(v.cameras, p.viewCamera(now, c))
+	}
+	lag := make(map[string]hist.Summary)
+	for _, m := range p.corr.Models(now) {
+		lag[m.Name] = m.Lag
+	}
+	for _, r := range p.replicas {
+		m := p.viewReplica(now, r)
+		m.LagMS = quantilesMS(lag[r.cfg.Name])
+		v.models = append(v.models, m)
+	}
+	p.snapshot.Store(v)
+}
+
+func (p *path) viewCorrelation() status.Correlation {
+	n := p.corr.Counters()
+	c := status.Correlation{Counters: map[string]uint64{
+		"received": n.Received, "accepted": n.Accepted, "late": n.Late, "dup_resend": n.DupResend,
+		"dup_collision": n.DupCollision, "wrong_generation": n.WrongGeneration,
+		"unexpected": n.Unexpected, "unparsed": n.Unparsed,
+		"flushed_quorum": n.FlushedQuorum, "flushed_settled": n.FlushedSettled,
+		"flushed_timeout": n.FlushedTimeout, "flushed_eviction": n.FlushedEviction,
+		"stale": n.Stale, "pending": n.Pending, "refused": n.Refused,
+		"now_regressions": n.NowRegressions, "progress_broken": n.ProgressBroken,
+		"closed_forgotten": n.ClosedForgotten, "no_frame_id": n.NoFrameID, "suppressed_empty": n.SuppressedEmpty,
+	}}
+	if err := p.corr.CheckIdentities(); err != nil {
+		c.IdentityFault = err.Error()
+	}
+	return c
+}
+
+func (p *path) viewCamera(now clock.Mono, c *camera) status.Camera {
+	state, detail := c.word.noteText()
+	if c.quarantine != "" {
+		state, detail = "quarantined", c.quarantine
+	}
+	s := status.Camera{
+		Name: c.cfg.Name, State: state, Detail: detail, Match: string(p.a.cfg.ResolvedMatch(c.cfg)),
+		Frames: c.seen - c.lost, FramesLost: c.lost, Fused: c.fused, FusedMulti: c.multi, LongestRunSingle: c.worst,
+	}
+	if c.seen > 0 {
+		age := now.Sub(c.lastAt).Milliseconds()
+		s.LastFrameAgeMS = &age
+		s.StreamEpoch, s.ClockSource = c.last.StreamEpoch, c.last.ClockSource.String()
+		s.Width, s.Height = c.last.Width, c.last.Height
+	}
+	return s
+}
+
+func (p *path) viewReplica(now clock.Mono, r *replica) status.Model {
+	info, sums, queue := r.ring.Info(), r.account(), p.disp.Account(r.index)
+	s := status.Model{
+		Name: r.cfg.Name, State: r.word.state.String(), Provider: r.said.Provider, Quarantine: r.quarantine,
+		RingEpoch: uint64(info.RingEpoch), Written: sums.written, Read: sums.read, Lost: sums.lost,
+		Queue: queue.Queue, Assigned: queue.Assigned, Messages: r.messages,
+		Dropped: make(map[string]uint64), Outcomes: make(map[string]uint64),
+	}
+	for _, c := range r.cameras {
+		s.Cameras = append(s.Cameras, c.cfg.Name)
+	}
+	if info.HeartbeatNS != 0 {
+		age := now.Sub(clock.Mono(info.HeartbeatNS)).Milliseconds()
+		s.HeartbeatAgeMS = &age
+	}
+	for _, reason := range dispatch.DropReasons() {
+		s.Dropped[reason.String()] = queue.Dropped[reason]
+	}
+	for outcome, n := range r.ring.Outcomes() {
+		s.Outcomes[shm.Outcome(outcome).String()] = n
+	}
+	s.Outcomes["died"] = queue.Died
+	return s
+}
+
+// Status returns the whole document. It takes the path's newest view and asks the
+// supervisor and the sinks, none of which blocks.
+func (a *Appliance) Status() *status.Document {
+	now, v := clock.Now(), a.path.snapshot.Load()
+	d := &status.Document{
+		Schema: status.Schema, Unit: a.cfg.Unit, Version: a.o.Version, PID: os.Getpid(),
+		State: a.state.String(), UptimeMS: now.Sub(a.started).Milliseconds(),
+		Cameras: v.cameras, Models: v.models, Correlation: v.correlation, Fusion: v.fusion,
+		Tasks: a.tasks(now), Sinks: []status.Sink{},
+		Memory: status.SharedMemory{Segments: len(a.memory.segments), Bytes: a.memory.bytes},
+	}
+	d.Correlation.SkewMS = quantilesMS(hist.Summarize(append([]int64(nil), v.skew...)))
+	d.Correlation.PathMS = quantilesMS(hist.Summarize(append([]int64(nil), v.pathNS...)))
+	for _, s := range a.sinks {
+		st := s.Stats()
+		d.Sinks = append(d.Sinks, status.Sink{
+			Name: s.name, State: st.State, Detail: st.Error, Offered: st.Offered, Written: st.Written, Queued: st.Queued, Lost: st.Lost,
+		})
+	}
+	d.Health = status.Examine(d)
+	return d
+}
+
+// maxTurnAge is how long the path may take for one turn before the appliance calls
+// itself sick: a thousand times the longest wait.
+const maxTurnAge = 5000 * int64(1e6)
+
+// Alive says whether the path still turns.
+func (a *Appliance) Alive() error {
+	if turned := a.path.turned.Load(); turned != 0 && int64(clock.Now())-turned > maxTurnAge {
+		return fmt.Errorf("the path has not turned for %d ms", (int64(clock.Now())-turned)/1e6)
+	}
+	return nil
+}
+
+// tasks lists every child process. After the drain the last list is kept.
+func (a *Appliance) tasks(now clock.Mono) []status.Task {
+	all := []status.Task{}
+	for _, t := range a.sup.Snapshot() {
+		s := status.Task{Name: t.Task, State: t.State.String(), PID: t.PID, Start: t.Start}
+		if t.Start > 0 {
+			s.Restarts = t.Start - 1
+		}
+		if t.PID != 0 && t.ReadyAt != 0 {
+			s.UptimeMS = now.Sub(t.ReadyAt).Milliseconds()
+		}
+		s.LastExit = exitOf(t.LastExit)
+		all = append(all, s)
+	}
+	return all
+}
+
+func exitOf(r *supervise.ExitRecord) *status.Exit {
+	if r == nil {
+		return nil
+	}
+	e := &status.Exit{
+		Start: r.Start, PID: r.PID, Cause: string(r.Cause), Text: r.String(), Signal: r.Signal, Code: r.Code,
+		UptimeMS: r.UpTimeNS / 1e6, CPUMS: (r.UserNS + r.SystemNS) / 1e6, MaxRSS: r.MaxRSSBytes,
+		LastStderr: r.LastStderr, Truncated: r.Truncated,
+	}
+	if r.LastFrame != nil {
+		e.LastFrame = fmt.Sprint(*r.LastFrame)
+	}
+	return e
+}
+
+// quantilesMS turns nanoseconds into milliseconds; nil when there is no sample.
+func quantilesMS(s hist.Summary) *status.Quantiles {
+	if s.Count == 0 {
+		return nil
+	}
+	return &status.Quantiles{Count: s.Count, P50: float64(s.P50) / 1e6, P99: float64(s.P99) / 1e6, Max: float64(s.Max) / 1e6}
+}

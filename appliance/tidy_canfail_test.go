@@ -80,6 +80,12 @@ func TestTidyCanFail(t *testing.T) {
 		{"a registry", text("https://" + "registry.example.org/x"), "address of a package registry"},
 		{"an ordinary path", text("/var/lib/skewgate ./work/x home/jo/x"), ""},
 		{"a page", text("https://go.dev/dl"), ""},
+
+		{"a word nobody explains", wordProblems("x.go", operatorWords[0].re, "\n\tCodeX = \"x_down\"\n", "`y_down`"), "does not say what `x_down` means"},
+		{"a word explained", wordProblems("x.go", operatorWords[0].re, "\n\tCodeX = \"x_down\"\n", "`x_down`"), ""},
+		{"a pattern that finds nothing", wordProblems("x.go", operatorWords[0].re, "", ""), "out of date"},
+		{"a dead link", linkProblems("docs/x.md", "[y](y.md)", map[string]bool{"y.md": true}), "links to y.md"},
+		{"a good link", linkProblems("docs/x.md", "[y](../y.md#a) [z](https://example.org)", map[string]bool{"y.md": true}), ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

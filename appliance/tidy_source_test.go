@@ -20,14 +20,13 @@ var cgoFolders = []string{"appliance/onnx/...", "cmd/skewgate-detect"}
 // clockReaders may read a clock or sleep outside of tests. Everything else is told the time:
 // a decision that reads a clock cannot be tested, simulated or replayed.
 var clockReaders = map[string]string{
-	"appliance/clock":        "it is the clock",
-	"appliance/web/...":      "the web's edge",
-	"bench/...":              "it measures",
-	"cmd/...":                "a program is an edge",
-	"appliance/capture":      "a picture's arrival is stamped where it arrives",
-	"appliance/supervise":    "deadlines of processes are real time",
-	"appliance/appliance.go": "it starts the path",
-	"appliance/path.go":      "the path's loop reads the time once a turn and hands it to every step",
+	"appliance/clock":     "it is the clock",
+	"appliance/web/...":   "the web's edge",
+	"bench/...":           "it measures",
+	"cmd/...":             "a program is an edge",
+	"appliance/capture":   "a picture's arrival is stamped where it arrives",
+	"appliance/supervise": "deadlines of processes are real time",
+	"appliance":           "its loop reads the time once a turn and hands it to every step; its status says how old things are",
 }
 
 // goStarters may start goroutines outside of tests. Where there is none, a test needs no waiting.

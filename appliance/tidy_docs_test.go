@@ -1,0 +1,89 @@
+package appliance_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What a person reads at 3 a.m. must know every word the appliance can say: the quoted words
+// of these constants have to stand in docs/operations.md.
+var operatorWords = []struct {
+	file string
+	re   *regexp.Regexp
+}{
+	{"appliance/status/health.go", regexp.MustCompile(`(?m)^\s+Code\w+\s+= "(\w+)"`)},
+	{"appliance/supervise/cause.go", regexp.MustCompile(`(?m)^\s+Cause(?:Signal|Code|UnexpectedExit|Stop|StopTimeout|StartTimeout|StartError|Permanent)\s+Cause = "(\w+)"`)},
+}
+
+// markdownLink finds the target of [text](target), without its anchor.
+var markdownLink = regexp.MustCompile(`\]\(([^)#\s]+)`)
+
+func TestTidyOperatorWords(t *testing.T) {
+	doc, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range operatorWords {
+		src, err := os.ReadFile(filepath.Join("..", w.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range wordProblems(w.file, w.re, string(src), string(doc)) {
+			t.Error(problem)
+		}
+	}
+}
+
+func TestTidyLinks(t *testing.T) {
+	names := projectFiles(t)
+	known := map[string]bool{}
+	for _, name := range names {
+		for ; name != "."; name = path.Dir(name) {
+			known[name] = true
+		}
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".md") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range linkProblems(name, string(text), known) {
+			t.Error(problem)
+		}
+	}
+}
+
+func wordProblems(name string, re *regexp.Regexp, src, doc string) []string {
+	found := re.FindAllStringSubmatch(src, -1)
+	if len(found) == 0 {
+		return []string{name + ": no words found; the pattern in tidy_docs_test.go is out of date"}
+	}
+	var problems []string
+	for _, m := range found {
+		if !strings.Contains(doc, "`"+m[1]+"`") {
+			problems = append(problems, name+": docs/operations.md does not say what `"+m[1]+"` means")
+		}
+	}
+	return problems
+}
+
+func linkProblems(name, text string, known map[string]bool) []string {
+	var problems []string
+	for _, m := range markdownLink.FindAllStringSubmatch(text, -1) {
+		target := m[1]
+		if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+			continue
+		}
+		if !known[path.Join(path.Dir(name), target)] {
+			problems = append(problems, name+": links to "+target+", which is not there")
+		}
+	}
+	return problems
+}

@@ -110,6 +110,10 @@ func TestFuse(t *testing.T) {
 			Settings{Models: three, IoU: 0.5, ClassAgnostic: true}, answers(one(person), one(dog), one(dog)),
 			[]round{{0, 0, 0.5, 0.5, float32(1.75 / 3), 1, 0b111, []float32{0.75, 0.5, 0.5}}},
 		},
+		"classes together, equal votes": { // the lower class
+			Settings{Models: three, IoU: 0.5, ClassAgnostic: true}, answers(one(dog), one(box(0, 0, 0.5, 0.5, 0.5, 0)), nil),
+			[]round{{0, 0, 0.5, 0.5, float32(1. / 3), 0, 0b11, []float32{0.5, 0.5}}},
+		},
 		"classes together, nms": { // the best box keeps its class
 			Settings{Algorithm: NMS, Models: three, IoU: 0.5, ClassAgnostic: true}, answers(one(person), one(dog), one(dog)),
 			[]round{{0, 0, 0.5, 0.5, 0.75, 0, 0b111, []float32{0.75, 0.5, 0.5}}},

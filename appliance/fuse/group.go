@@ -125,16 +125,13 @@ func (g *group) average(r *rect, w float64) {
 }
 
 // merge widens the fused box over c. The score becomes the mean weighted by area, pair by
-// pair: the area so far is that of the union.
+// pair: the area so far is that of the union. Boxes without area, which only supervision
+// takes, make it NaN, which sends the verb to the strict gate.
 func (g *group) merge(c *candidate) {
 	mine, its := g.rect.area(), c.rect.area()
 	if g.score < c.rank { // the higher score of the two names the class
 		g.class = c.class
 	}
-	if sum := mine + its; sum != 0 {
-		g.score = (float64(mine*g.score) + float64(its*c.rank)) / sum
-	} else {
-		g.score = (g.score + c.rank) / 2
-	}
+	g.score = (float64(mine*g.score) + float64(its*c.rank)) / (mine + its)
 	g.rect = rect{min(g.x1, c.x1), min(g.y1, c.y1), max(g.x2, c.x2), max(g.y2, c.y2)}
 }

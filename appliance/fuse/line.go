@@ -16,8 +16,8 @@ import (
 //
 //	{"algorithm":"wbf","params":{"iou_thr":0.55},"inputs":[{"boxes":[[x1,y1,x2,y2],…],"scores":[…],"labels":[…]},…]}
 //
-// It belongs to the verb `skewgate fuse`, is not fast, and never speaks of what a line is
-// for: other keys of the object are ignored, other keys of params are refused.
+// Other keys of the object are ignored, other keys of params are refused. It is made for
+// the verb `skewgate fuse`: exact and safe against hostile lines, but not fast.
 type Lines struct {
 	parser  fastjson.Parser
 	engine  engine

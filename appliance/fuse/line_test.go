@@ -72,19 +72,22 @@ func TestLineAnswers(t *testing.T) {
 		return `"inputs":[{"boxes":[[0,0,0.5,0.5]],"scores":[0.75],"labels":[` + a + `]},{"boxes":[[0,0,0.5,0.75]],"scores":[0.25],"labels":[` + b + `]}]`
 	}
 	for name, c := range map[string]struct{ line, want, note string }{
-		"defaults":             {`{"algorithm":"wbf",` + two("0", "0") + `}`, `{"boxes":[[0,0,0.5,0.5625]],"scores":[0.5],"labels":[0]}`, ""},
-		"params null":          {`{"algorithm":"wbf","params":{"weights":null,"iou_thr":null},"id":7,` + two("3", "3") + `}`, `{"boxes":[[0,0,0.5,0.5625]],"scores":[0.5],"labels":[3]}`, ""},
-		"labels cut":           {`{"algorithm":"wbf",` + two("1.7", "1") + `}`, `{"boxes":[[0,0,0.5,0.5625]],"scores":[0.5],"labels":[1]}`, ""},
-		"labels cut to zero":   {`{"algorithm":"wbf",` + two("-0.5", "0.5") + `}`, `{"boxes":[[0,0,0.5,0.5625]],"scores":[0.5],"labels":[0]}`, ""},
-		"labels not cut":       {`{"algorithm":"nms",` + two("1.5", "-1") + `}`, `{"boxes":[[0,0,0.5,0.75],[0,0,0.5,0.5]],"scores":[0.25,0.75],"labels":[-1,1.5]}`, ""},
-		"agnostic, voted":      {`{"algorithm":"wbf","params":{"class_agnostic":true},` + two("8", "9") + `}`, `{"boxes":[[0,0,0.5,0.5625]],"scores":[0.5],"labels":[8]}`, ""},
-		"weights miscounted":   {`{"algorithm":"wbf","params":{"weights":[1,2,3]},` + two("0", "0") + `}`, `{"boxes":[[0,0,0.5,0.5625]],"scores":[0.5],"labels":[0]}`, "3 weights for 2 models: all taken as equal"},
-		"nms divides by sum":   {`{"algorithm":"nms","params":{"weights":[1,1]},` + two("0", "0") + `}`, `{"boxes":[[0,0,0.5,0.5]],"scores":[0.375],"labels":[0]}`, ""},
-		"soft_nms undecayed":   {`{"algorithm":"soft_nms","params":{"method":1},` + two("0", "0") + `}`, `{"boxes":[[0,0,0.5,0.5],[0,0,0.5,0.75]],"scores":[0.75,0.25],"labels":[0,0]}`, ""},
-		"infinite corner, cut": {`{"algorithm":"wbf","inputs":[{"boxes":[[0.5,"-Infinity","Infinity",0.5]],"scores":[0.5],"labels":[0]}]}`, `{"boxes":[[0.5,0,1,0.5]],"scores":[0.5],"labels":[0]}`, ""},
-		"infinite corner":      {`{"algorithm":"batched_nms","inputs":[{"boxes":[[0.5,0,"Infinity",0.5]],"scores":[0.5],"labels":[0]}]}`, `{"boxes":[],"scores":[],"labels":[]}`, "model 0 box 0 removed: not_finite"},
-		"bare NaN":             {`{"algorithm":"wbf","inputs":[{"boxes":[[0,0,1,1]],"scores":[NaN],"labels":[0]}]}`, `{"boxes":[],"scores":[],"labels":[]}`, "model 0 box 0 removed: not_finite"},
-		"full precision":       {`{"algorithm":"batched_nms","inputs":[{"boxes":[[0.10437500476837158,1e-7,0.12345678901234568,1]],"scores":[0.30000000000000004],"labels":[9007199254740991]}]}`, `{"boxes":[[0.10437500476837158,1e-07,0.12345678901234568,1]],"scores":[0.30000000000000004],"labels":[9007199254740991]}`, ""},
+		"defaults":               {`{"algorithm":"wbf",` + two("0", "0") + `}`, `{"boxes":[[0,0,0.5,0.5625]],"scores":[0.5],"labels":[0]}`, ""},
+		"params null":            {`{"algorithm":"wbf","params":{"weights":null,"iou_thr":null},"id":7,` + two("3", "3") + `}`, `{"boxes":[[0,0,0.5,0.5625]],"scores":[0.5],"labels":[3]}`, ""},
+		"labels cut":             {`{"algorithm":"wbf",` + two("1.7", "1") + `}`, `{"boxes":[[0,0,0.5,0.5625]],"scores":[0.5],"labels":[1]}`, ""},
+		"labels cut to zero":     {`{"algorithm":"wbf",` + two("-0.5", "0.5") + `}`, `{"boxes":[[0,0,0.5,0.5625]],"scores":[0.5],"labels":[0]}`, ""},
+		"labels not cut":         {`{"algorithm":"nms",` + two("1.5", "-1") + `}`, `{"boxes":[[0,0,0.5,0.75],[0,0,0.5,0.5]],"scores":[0.25,0.75],"labels":[-1,1.5]}`, ""},
+		"agnostic, voted":        {`{"algorithm":"wbf","params":{"class_agnostic":true},` + two("8", "9") + `}`, `{"boxes":[[0,0,0.5,0.5625]],"scores":[0.5],"labels":[8]}`, ""},
+		"weights miscounted":     {`{"algorithm":"wbf","params":{"weights":[1,2,3]},` + two("0", "0") + `}`, `{"boxes":[[0,0,0.5,0.5625]],"scores":[0.5],"labels":[0]}`, "3 weights for 2 models: all taken as equal"},
+		"nms divides by sum":     {`{"algorithm":"nms","params":{"weights":[1,1]},` + two("0", "0") + `}`, `{"boxes":[[0,0,0.5,0.5]],"scores":[0.375],"labels":[0]}`, ""},
+		"soft_nms undecayed":     {`{"algorithm":"soft_nms","params":{"method":1},` + two("0", "0") + `}`, `{"boxes":[[0,0,0.5,0.5],[0,0,0.5,0.75]],"scores":[0.75,0.25],"labels":[0,0]}`, ""},
+		"infinite corner, cut":   {`{"algorithm":"wbf","inputs":[{"boxes":[[0.5,"-Infinity","Infinity",0.5]],"scores":[0.5],"labels":[0]}]}`, `{"boxes":[[0.5,0,1,0.5]],"scores":[0.5],"labels":[0]}`, ""},
+		"infinite corner":        {`{"algorithm":"batched_nms","inputs":[{"boxes":[[0.5,0,"Infinity",0.5]],"scores":[0.5],"labels":[0]}]}`, `{"boxes":[],"scores":[],"labels":[]}`, "model 0 box 0 removed: not_finite"},
+		"bare NaN":               {`{"algorithm":"wbf","inputs":[{"boxes":[[0,0,1,1]],"scores":[NaN],"labels":[0]}]}`, `{"boxes":[],"scores":[],"labels":[]}`, "model 0 box 0 removed: not_finite"},
+		"soft_nms, equal scores": {`{"algorithm":"soft_nms","inputs":[{"boxes":[[0,0,0.5,0.5],[0.5,0.5,1,1],[0,0.5,0.5,1]],"scores":[0.25,0.5,0.5],"labels":[0,0,0]}]}`, `{"boxes":[[0.5,0.5,1,1],[0,0.5,0.5,1],[0,0,0.5,0.5]],"scores":[0.5,0.5,0.25],"labels":[0,0,0]}`, ""},
+		"no area, merged at 0":   {`{"algorithm":"supervision_nmm","params":{"iou_thr":0,"metric":"IOS"},"inputs":[{"boxes":[[0,0,0.5,0.5],[0.25,0.25,0.25,0.75]],"scores":[0.75,0.5],"labels":[0,0]}]}`, `{"boxes":[[0,0,0.5,0.75]],"scores":[0.75],"labels":[0]}`, ""},
+		"no area, both":          {`{"algorithm":"supervision_nmm","params":{"iou_thr":0},"inputs":[{"boxes":[[0,0,0,0.5],[0,0,0.5,0]],"scores":[0.75,0.5],"labels":[0,0]}]}`, `{"boxes":[],"scores":[],"labels":[]}`, "model 0 box 0 removed: no_area"},
+		"full precision":         {`{"algorithm":"batched_nms","inputs":[{"boxes":[[0.10437500476837158,1e-7,0.12345678901234568,1]],"scores":[0.30000000000000004],"labels":[9007199254740991]}]}`, `{"boxes":[[0.10437500476837158,1e-07,0.12345678901234568,1]],"scores":[0.30000000000000004],"labels":[9007199254740991]}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l Lines

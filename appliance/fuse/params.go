@@ -8,8 +8,8 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// paramNames are the keys that params may hold, for every algorithm alike; one that an
-// algorithm has no use for is checked and ignored, as weights are not: see parseParams.
+// paramNames are the keys that params may hold. One that an algorithm has no use for is
+// checked and ignored; only weights are refused where they would not count.
 var paramNames = []string{
 	"weights", "iou_thr", "skip_box_thr", "conf_type", "allows_overflow",
 	"method", "sigma", "thresh", "class_agnostic", "metric", "dtype",

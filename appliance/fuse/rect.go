@@ -17,9 +17,6 @@ func overlap(a, b *rect, m Metric) float64 {
 		return 0
 	}
 	inter := float64(w * h)
-	if inter == 0 { // underflow
-		return 0
-	}
 	if m == IOS {
 		return inter / min(a.area(), b.area())
 	}

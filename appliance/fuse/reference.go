@@ -164,20 +164,11 @@ func (e *engine) load(r *request, p policy, notes *notes) {
 func (e *engine) dialectRun(r *request) {
 	e.run(&r.plan)
 	e.groups = slices.DeleteFunc(e.groups, func(g group) bool { return g.hidden })
-	first := func(g *group) *candidate { return &e.candidates[g.first] }
 	switch r.dialect.order {
 	case byScore:
-		if r.dialect.lastFirst {
-			slices.Reverse(e.groups)
-		}
-		slices.SortStableFunc(e.groups, func(a, b group) int {
-			if r.dialect.lastFirst {
-				return cmp.Compare(b.score, a.score)
-			}
-			return cmp.Or(cmp.Compare(b.score, a.score), byInput(*first(&a), *first(&b)))
-		})
+		slices.SortStableFunc(e.groups, func(a, b group) int { return cmp.Compare(b.score, a.score) })
 	case asEntered:
-		slices.SortFunc(e.groups, func(a, b group) int { return byInput(*first(&a), *first(&b)) })
+		slices.SortFunc(e.groups, func(a, b group) int { return byInput(e.candidates[a.first], e.candidates[b.first]) })
 	}
 }
 

@@ -1,5 +1,195 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"unicode/utf8"
 
-func newReplayCmd() *cobra.Command { return &cobra.Command{Use: "replay"} }
+	"github.com/spf13/cobra"
+	"github.com/valyala/fastjson"
+
+	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/appliance/correlate"
+	"github.com/skewgate/skewgate/appliance/detect"
+)
+
+const (
+	// replayLineMax bounds a line; a longer one is refused and skipped.
+	replayLineMax = 1 << 20
+	// replaySamples bounds the skew samples of one window (16 bytes each), so that figures stay
+	// exact for any recording that fits on a disk.
+	replaySamples = 1 << 26
+	// replayComplaints bounds how many refused lines are explained on stderr.
+	replayComplaints = 10
+)
+
+func newReplayCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "replay FILE|-",
+		Short: "Run recorded messages through the correlator and print what it makes of them",
+		Long: `Replay reads a line {"config":{…}} and then one event a line, runs them through the
+appliance's own correlator on the recorded clock, and prints each published group and, at the
+end, a summary of all counters and of the arrival skew.
+
+Events carry now_ms and one of msg, tick, set_expected, watermark and model_down. Lines that
+are malformed or over a bound are counted as refused, explained on stderr, and skipped.
+
+Exit codes: 0 replayed, 1 the file could not be read, 2 usage, 78 the config is refused
+(printed as {"config_error":"…"}).`,
+		Example: `  printf '%s\n' \
+    '{"config":{"quantum_ms":25,"timeout_ms":300,"max_age_ms":2000,"max_pending":256,"expected":["A","B"]}}' \
+    '{"now_ms":0,"msg":{"unit":"u1","camera":"c1","model":"A","timestamp":1000}}' \
+    '{"now_ms":5,"msg":{"unit":"u1","camera":"c1","model":"B","timestamp":1018}}' | skewgate replay -`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return exit(exitUsage, errors.New("replay needs one FILE, or - for standard input"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := cmd.InOrStdin()
+			if args[0] != "-" {
+				file, err := os.Open(args[0])
+				if err != nil {
+					return exit(exitFailed, fmt.Errorf("open recording: %w", err))
+				}
+				defer file.Close()
+				in = file
+			}
+			return replayAll(in, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+}
+
+// replay is one run.
+type replay struct {
+	c      *correlate.Correlator
+	ids    *correlate.Texts
+	unit   detect.NumberUnit
+	out    *bufio.Writer
+	parser fastjson.Parser
+	raw    []byte // scratch: the text of a timestamp
+	note   []byte // scratch: a key's note
+	line   []byte // scratch: the output line
+	models []string
+}
+
+// replayAll replays in to out. Complaints about refused lines go to complain.
+func replayAll(in io.Reader, out, complain io.Writer) error {
+	lines := &replayLines{r: bufio.NewReaderSize(in, 1<<16)}
+	r := &replay{out: bufio.NewWriter(out), raw: make([]byte, 0, 64)}
+
+	first, err := lines.next()
+	if err == io.EOF {
+		first, err = nil, nil // an empty file has no config
+	}
+	if err == nil || errors.Is(err, errReplayLine) {
+		if err == nil {
+			err = r.configure(first)
+		}
+		if err != nil {
+			r.printConfigError(err)
+			return exit(exitConfig, r.out.Flush())
+		}
+	}
+	refused := 0
+	for err == nil {
+		var line []byte
+		line, err = lines.next()
+		problem := error(nil)
+		switch {
+		case errors.Is(err, errReplayLine):
+			problem, err = err, nil
+		case err != nil || len(line) == 0:
+			continue
+		default:
+			problem = r.event(line)
+		}
+		switch problem {
+		case nil:
+			continue
+		case errRefusedCounted:
+		default:
+			r.c.Refuse()
+		}
+		if refused++; refused <= replayComplaints {
+			fmt.Fprintf(complain, "skewgate: line %d is refused: %v\n", lines.number, problem)
+		}
+	}
+	if refused > replayComplaints {
+		fmt.Fprintf(complain, "skewgate: %d more lines are refused\n", refused-replayComplaints)
+	}
+	if err != io.EOF {
+		_ = r.out.Flush() // the read error is the one to report
+		return exit(exitFailed, fmt.Errorf("read line %d of the recording: %w", lines.number, err))
+	}
+	r.printSummary()
+	if err := r.out.Flush(); err != nil {
+		return exit(exitFailed, fmt.Errorf("write groups: %w", err))
+	}
+	return nil
+}
+
+// now reads an event's clock.
+func (r *replay) now(v *fastjson.Value) (clock.Mono, error) {
+	ns, err := readMillis(v, "now_ms")
+	return clock.Mono(ns), err
+}
+
+var errReplayLine = fmt.Errorf("line is longer than %d bytes", replayLineMax)
+
+// replayLines reads lines of at most replayLineMax bytes, without the space around them.
+type replayLines struct {
+	r      *bufio.Reader
+	buf    []byte
+	number int
+}
+
+// next returns the next line, valid until the next call, errReplayLine for one that it skipped
+// over, or io.EOF. A last line needs no newline.
+func (l *replayLines) next() ([]byte, error) {
+	l.number++
+	l.buf = l.buf[:0]
+	long := false
+	for {
+		part, err := l.r.ReadSlice('\n')
+		if !long && len(l.buf)+len(part) > replayLineMax+1 {
+			long = true
+		}
+		if !long {
+			l.buf = append(l.buf, part...)
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err != nil && (err != io.EOF || len(l.buf) == 0 && !long):
+			return nil, err
+		case long:
+			return nil, errReplayLine
+		}
+		return bytes.Trim(l.buf, " \t\r\n"), nil
+	}
+}
+
+// parseStrict parses one JSON text. fastjson's parser bounds the depth but is lenient (NaN,
+// leading zeros, control characters in strings), so its validator has the last word.
+func parseStrict(p *fastjson.Parser, line []byte) (*fastjson.Value, error) {
+	if !utf8.Valid(line) {
+		return nil, errors.New("not UTF-8")
+	}
+	v, err := p.ParseBytes(line)
+	if err != nil {
+		return nil, shortError("not JSON", err)
+	}
+	if err := fastjson.ValidateBytes(line); err != nil {
+		return nil, shortError("not JSON", err)
+	}
+	return v, nil
+}
+
+// shortError keeps a message that quotes hostile input from filling the terminal.
+func shortError(what string, err error) error { return fmt.Errorf("%s: %.160q", what, err.Error()) }

@@ -1,0 +1,92 @@
+package correlate
+
+import (
+	"fmt"
+
+	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/appliance/hist"
+)
+
+// Counters count since New. Pending is the number of open groups now.
+type Counters struct {
+	Received, Accepted, Late, DupResend, DupCollision, WrongGeneration uint64
+	Unexpected, Unparsed                                               uint64 // counted above too
+	FlushedQuorum, FlushedSettled, FlushedTimeout, FlushedEviction     uint64
+	Stale, Pending                                                     uint64
+	Opened, Published                                                  uint64
+	Refused                                                            uint64 // before received, in no other counter
+	NowRegressions, ProgressBroken, ClosedForgotten                    uint64
+	NoFrameID, SuppressedEmpty                                         uint64
+}
+
+// Counters returns a copy of the counters.
+func (c *Correlator) Counters() Counters {
+	n := c.n
+	n.Pending = uint64(c.pending)
+	return n
+}
+
+// Refuse counts a message that the caller had to turn away as malformed before Step could see it.
+func (c *Correlator) Refuse() { c.n.Refused++ }
+
+// CheckIdentities returns an error that names the first identity that does not hold. It costs
+// a few additions: the appliance exports it as a metric that must be 0.
+func (c *Correlator) CheckIdentities() error {
+	n := c.Counters()
+	for _, id := range []struct {
+		name      string
+		left, sum uint64
+	}{
+		{"received = accepted + late + dup_resend + dup_collision + wrong_generation",
+			n.Received, n.Accepted + n.Late + n.DupResend + n.DupCollision + n.WrongGeneration},
+		{"opened = quorum + settled + timeout + eviction + stale + open",
+			n.Opened, n.FlushedQuorum + n.FlushedSettled + n.FlushedTimeout + n.FlushedEviction + n.Stale + n.Pending},
+		{"published + suppressed_empty = quorum + settled + timeout + eviction",
+			n.Published + n.SuppressedEmpty, n.FlushedQuorum + n.FlushedSettled + n.FlushedTimeout + n.FlushedEviction},
+	} {
+		if id.left != id.sum {
+			return fmt.Errorf("identity %q does not hold: %d ≠ %d", id.name, id.left, id.sum)
+		}
+	}
+	return nil
+}
+
+// Skew returns the arrival skew in ns over the moving window: of published groups with two or
+// more models last − first arrival, and of each late message its distance from the first.
+// It sorts a copy of the samples; see AppendSkew for a hot path.
+func (c *Correlator) Skew(now clock.Mono) hist.Summary { return c.skew.Summary(int64(c.upTo(now))) }
+
+// AppendSkew appends the samples of Skew, for another goroutine to give to hist.Summarize.
+func (c *Correlator) AppendSkew(dst []int64, now clock.Mono) []int64 {
+	return c.skew.AppendValues(dst, int64(c.upTo(now)))
+}
+
+// ModelStats is what is known of one model name.
+type ModelStats struct {
+	Name                                                 string
+	Expected                                             bool // now or before, by any camera
+	Seen                                                 bool // a message of it was received
+	Received, Late, Unparsed, Unexpected, ProgressBroken uint64
+	Lag                                                  hist.Summary // arrival − the group's first arrival, in ns
+}
+
+// Models returns the figures of every model name in the order in which they were entered.
+func (c *Correlator) Models(now clock.Mono) []ModelStats {
+	stats := make([]ModelStats, 0, len(c.models)-1)
+	for _, m := range c.models[1:] {
+		stats = append(stats, ModelStats{
+			Name: m.name, Expected: m.expected, Seen: m.seen,
+			Received: m.received, Late: m.late, Unparsed: m.unparsed, Unexpected: m.unexpected,
+			ProgressBroken: m.progressBroken, Lag: m.lag.Summary(int64(c.upTo(now))),
+		})
+	}
+	return stats
+}
+
+// upTo keeps a question about the figures from running behind what is recorded.
+func (c *Correlator) upTo(now clock.Mono) clock.Mono {
+	if c.started {
+		return max(now, c.last)
+	}
+	return now
+}

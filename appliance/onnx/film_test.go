@@ -21,9 +21,10 @@ import (
 const models = "../../testdata/models/"
 
 var openOnce = sync.OnceValues(func() (string, error) {
-	path, err := FindLibrary("", "../..")
-	if err != nil {
-		return "", err
+	// As the appliance looks for it, from the checkout's bin/.
+	path, tried := new(config.Runtime).FindLibrary("../../bin/skewgate", os.LookupEnv)
+	if path == "" {
+		return "", fmt.Errorf("no ONNX Runtime at %s", tried)
 	}
 	return OpenLibrary(path)
 })

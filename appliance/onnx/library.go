@@ -10,30 +10,8 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// LibraryEnv names the environment variable that points at another build of ONNX Runtime.
-const LibraryEnv = "SKEWGATE_ONNXRUNTIME"
-
-// libraryInCheckout is where scripts/fetch-onnxruntime.sh puts the library.
-const libraryInCheckout = ".cache/onnxruntime/1.27.0/libonnxruntime.so.1"
-
 // libraryCure ends every error about the library.
-const libraryCure = "fetch it with scripts/fetch-onnxruntime.sh, or point runtime.library or " + LibraryEnv + " at a libonnxruntime.so of version 1.24 or later"
-
-// FindLibrary is the path of ONNX Runtime's library: named, if it is not empty, else what
-// SKEWGATE_ONNXRUNTIME says, else the one fetched into the checkout at dir.
-func FindLibrary(named, dir string) (string, error) {
-	if named != "" {
-		return named, nil
-	}
-	if env := os.Getenv(LibraryEnv); env != "" {
-		return env, nil
-	}
-	path := filepath.Join(dir, libraryInCheckout)
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("no ONNX Runtime library named and none at %q; %s", path, libraryCure)
-	}
-	return path, nil
-}
+const libraryCure = "fetch it with scripts/fetch-onnxruntime.sh, or point runtime.library or SKEWGATE_ONNXRUNTIME at a libonnxruntime.so of version 1.24 or later"
 
 // OpenLibrary loads ONNX Runtime from path, once a process, and returns its version. The calls this
 // program uses are those of API 24, so 1.24 and all later ones work.

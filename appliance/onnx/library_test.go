@@ -73,7 +73,7 @@ const OrtApiBase *OrtGetApiBase(void) { return &base; }
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := openInProcess(t, tt.path)
-			for _, want := range []string{`version ""`, tt.want, tt.path, "scripts/fetch-onnxruntime.sh", LibraryEnv} {
+			for _, want := range []string{`version ""`, tt.want, tt.path, "scripts/fetch-onnxruntime.sh", "SKEWGATE_ONNXRUNTIME"} {
 				if !strings.Contains(got, want) {
 					t.Errorf("want %q in: %s", want, got)
 				}
@@ -88,30 +88,5 @@ func TestOpenLibraryOnce(t *testing.T) {
 	}
 	if _, err := OpenLibrary("anything"); err == nil || !strings.Contains(err.Error(), "already open") {
 		t.Errorf("want the second opening refused, got %v", err)
-	}
-}
-
-func TestFindLibrary(t *testing.T) {
-	t.Setenv(LibraryEnv, "")
-	if _, err := FindLibrary("", t.TempDir()); err == nil || !strings.Contains(err.Error(), "scripts/fetch-onnxruntime.sh") {
-		t.Errorf("want the cure, got %v", err)
-	}
-	dir := t.TempDir()
-	fetched := filepath.Join(dir, libraryInCheckout)
-	if err := os.MkdirAll(filepath.Dir(fetched), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(fetched, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := FindLibrary("", dir); err != nil || got != fetched {
-		t.Errorf("want the fetched one, got %q, %v", got, err)
-	}
-	t.Setenv(LibraryEnv, "/from/env.so")
-	if got, _ := FindLibrary("", dir); got != "/from/env.so" {
-		t.Errorf("want the environment's, got %q", got)
-	}
-	if got, _ := FindLibrary("/named.so", dir); got != "/named.so" {
-		t.Errorf("want the named one, got %q", got)
 	}
 }

@@ -2,6 +2,8 @@ package onnx
 
 import (
 	"testing"
+
+	"github.com/skewgate/skewgate/appliance/detect"
 )
 
 func BenchmarkPrepare(b *testing.B) {
@@ -27,6 +29,38 @@ func BenchmarkPrepare(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				pl.fill(dst, y, u, v)
+			}
+		})
+	}
+}
+
+// BenchmarkPicture is one picture of a film from bytes in memory to boxes, on one thread.
+func BenchmarkPicture(b *testing.B) {
+	for _, bb := range []struct {
+		model string
+		film  film
+	}{{"people", filmPeople}, {"people_small", filmPeople}, {"people_motion", filmPeople}, {"shapes_yolo", filmShapes}, {"proposals", filmShapes}} {
+		b.Run(bb.model, func(b *testing.B) {
+			d := mustLoad(b, shipped(b, bb.model))
+			picture := warmPicture(bb.film.width, bb.film.height)
+			bb.film.each(b, func(k int, p Picture) {
+				if k == 10 {
+					copy(picture.Pixels, p.Pixels)
+				}
+			})
+			boxes := make([]detect.Box, 0, MaxBoxes)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := d.Prepare(picture); err != nil {
+					b.Fatal(err)
+				}
+				if err := d.Run(); err != nil {
+					b.Fatal(err)
+				}
+				var err error
+				if boxes, err = d.Boxes(boxes[:0]); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}

@@ -48,12 +48,13 @@ func build(m *testing.M) int {
 // needLibrary is the real ONNX Runtime. Without it these tests prove nothing, so they fail.
 func needLibrary(t testing.TB) string {
 	t.Helper()
-	path, err := onnx.FindLibrary("", "../..")
-	if err == nil {
-		path, err = filepath.Abs(path)
+	found, tried := new(config.Runtime).FindLibrary("../../bin/skewgate", os.LookupEnv)
+	if found == "" {
+		t.Fatalf("no ONNX Runtime at %s\nthis test runs real models: run scripts/fetch-onnxruntime.sh first", tried)
 	}
+	path, err := filepath.Abs(found)
 	if err != nil {
-		t.Fatalf("%v\nthis test runs real models: run scripts/fetch-onnxruntime.sh first", err)
+		t.Fatal(err)
 	}
 	return path
 }

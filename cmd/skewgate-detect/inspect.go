@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -60,7 +61,7 @@ Exits 0 when it runs, 3 when it does not fit, 78 for a wrong manifest, 1 when th
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&library, "library", "", "ONNX Runtime's `path` (default $"+onnx.LibraryEnv+", else the one fetched into this checkout)")
+	cmd.Flags().StringVar(&library, "library", "", "ONNX Runtime's `path` (default: where skewgate looks for it)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -82,7 +83,7 @@ func inspect(path, library string) (*inspected, error) {
 		}
 		path = given.Model
 	}
-	library, err := onnx.FindLibrary(library, ".")
+	library, err := findLibrary(library)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +113,20 @@ func inspect(path, library string) (*inspected, error) {
 		in.Proposal = nil
 	}
 	return in, nil
+}
+
+// findLibrary looks where skewgate does, named first.
+func findLibrary(named string) (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	r := config.Runtime{Library: named}
+	path, tried := r.FindLibrary(exe, os.LookupEnv)
+	if path == "" {
+		return "", fmt.Errorf("no ONNX Runtime at %s; fetch it with scripts/fetch-onnxruntime.sh, or name one of version 1.24 or later with --library", strings.Join(tried, ", "))
+	}
+	return path, nil
 }
 
 // try loads the model as a detector would and times it.

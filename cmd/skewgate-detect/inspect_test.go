@@ -10,13 +10,12 @@ import (
 	"testing"
 
 	"github.com/skewgate/skewgate/appliance/config"
-	"github.com/skewgate/skewgate/appliance/onnx"
 )
 
 func inspectFile(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := exec.Command(program, append([]string{"inspect"}, args...)...)
-	cmd.Env = append(os.Environ(), onnx.LibraryEnv+"="+needLibrary(t))
+	cmd.Env = append(os.Environ(), "SKEWGATE_ONNXRUNTIME="+needLibrary(t))
 	var out, errOut strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()
@@ -70,6 +69,13 @@ func TestInspect(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestInspectWithoutLibrary(t *testing.T) {
+	_, stderr, code := inspectFile(t, "--library", "/nonexistent/lib.so", models+"proposals.onnx")
+	if code != exitFailed || !strings.Contains(stderr, "/nonexistent/lib.so") || !strings.Contains(stderr, "scripts/fetch-onnxruntime.sh") {
+		t.Errorf("exit %d: %s", code, stderr)
 	}
 }
 

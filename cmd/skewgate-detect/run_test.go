@@ -178,6 +178,86 @@ func TestOutcomes(t *testing.T) {
 	b.noMessage()
 }
 
+// A camera that overwrites pictures while they are being used costs those pictures and mixes none:
+// the barcode of the pixels used is always the one of the header published with them.
+func TestOverwrittenWhileInUse(t *testing.T) {
+	const kept, rounds = 40, 4000
+	b := newBench(t, shipped(t, "shapes_yolo"), source{"shapes", "barcode", 640, 360, 2})
+	b.start()
+	b.ready()
+	var pictures []onnx.Picture
+	film(t, func(k int, p onnx.Picture) {
+		if k < kept {
+			p.Pixels = bytes.Clone(p.Pixels)
+			pictures = append(pictures, p)
+		}
+	})
+	answers := 0
+	collect := func() {
+		var h shm.SlotHeader
+		for {
+			_, ok, err := b.ring.Next(&h, b.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok {
+				return
+			}
+			answers++
+			if want := (h.FrameID - 1) % kept; h.Tag != want {
+				t.Fatalf("frame %d holds picture %d, its message was made of picture %d", h.FrameID, want, h.Tag)
+			}
+		}
+	}
+	for i := range rounds {
+		m := b.publish(0, pictures[i%kept], uint64(i+1))
+		if b.dispatch.Enq() == b.ring.Done() {
+			b.assign(0, m, 0)
+		}
+		if i%8 == 0 { // now and then a picture is left in peace
+			time.Sleep(time.Millisecond)
+		}
+		collect()
+	}
+	b.settle()
+	collect()
+	o := b.ring.Outcomes()
+	t.Logf("%d answers, %d overwritten while in use", o[shm.OutcomeOK], o[shm.OutcomeLapped])
+	if o[shm.OutcomeOK] != uint64(answers) || o[shm.OutcomeOK]+o[shm.OutcomeLapped] != b.dispatch.Enq() {
+		t.Errorf("%d answers, outcomes %v of %d", answers, o, b.dispatch.Enq())
+	}
+	if o[shm.OutcomeOK] < 10 || o[shm.OutcomeLapped] < 10 {
+		t.Errorf("too few of either kind to prove anything: %v", o)
+	}
+}
+
+// Assignments that were overwritten before they could be taken are accounted for: done is always
+// the sum of the outcomes, and reaches enq.
+func TestMissedAssignmentsAreCounted(t *testing.T) {
+	b := newBench(t, shipped(t, "people_small"), source{"road", "none", 768, 576, 4})
+	b.start()
+	_, e := b.ready()
+	if err := syscall.Kill(e.PID, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	m := b.publish(0, grey(768, 576), 1)
+	for range 20 {
+		b.assign(0, m, 0)
+	}
+	if err := syscall.Kill(e.PID, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	b.settle()
+	sum := uint64(0)
+	for _, n := range b.ring.Outcomes() {
+		sum += n
+	}
+	// The dispatch segment holds 8.
+	if o := b.ring.Outcomes(); sum != 20 || o[shm.OutcomeDropped] < 12 || o[shm.OutcomeOK] < 1 {
+		t.Errorf("outcomes %v", o)
+	}
+}
+
 // A frame ring that makes no sense costs its pictures, is told on stderr, and works again once it
 // was laid out anew.
 func TestHostileFrameRing(t *testing.T) {

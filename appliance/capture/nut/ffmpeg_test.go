@@ -39,6 +39,7 @@ func TestFFmpegOutput(t *testing.T) {
 		{"tiny, below every bound for elision", "-f lavfi -i testsrc2=s=16x16:r=10 -frames:v 40", "", 16, 16, 100000000},
 		{"black, where elision headers fit", "-f lavfi -i color=black:s=8x8:r=10,lutyuv=y=0:u=0:v=1 -frames:v 5", "", 8, 8, 100000000},
 		{"one picture a minute", "-f lavfi -i testsrc2=s=64x48:r=1/60 -frames:v 6", "", 64, 48, 60e9},
+		{"a tick finer than the frame codes' PTS steps", "-f lavfi -i testsrc2=s=64x48:r=25 -frames:v 20", "-enc_time_base 1/1200000", 64, 48, 40000000},
 		{"no sync points, version 4", "-f lavfi -i testsrc2=s=64x48:r=10 -frames:v 20", "-syncpoints none -f_strict experimental", 64, 48, 100000000},
 		{"broadcast sync points, version 4", "-f lavfi -i testsrc2=s=64x48:r=10 -frames:v 20", "-syncpoints timestamped -f_strict experimental", 64, 48, 100000000},
 		{"with index and metadata", "-f lavfi -i testsrc2=s=64x48:r=10 -frames:v 20", "-write_index 1 -metadata title=x", 64, 48, 100000000},

@@ -162,7 +162,7 @@ func appendKey(b []byte, i int, key string) []byte {
 // exponent where encoding/json has one.
 func appendNumber(b []byte, v float64) []byte {
 	format := byte('f')
-	if a := math.Abs(v); a != 0 && (a < 1e-6 || a >= 1e21) {
+	if a := float32(math.Abs(v)); a != 0 && (a < 1e-6 || a >= 1e21) {
 		format = 'e'
 	}
 	return strconv.AppendFloat(b, v, format, -1, 32)

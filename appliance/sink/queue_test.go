@@ -1,0 +1,110 @@
+package sink
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The queue against a slice: same lines, same order; full only when it has to be.
+func TestQueueModel(t *testing.T) {
+	q := newQueue()
+	rapid.Check(t, func(rt *rapid.T) {
+		*q = queue{wake: q.wake}
+		var model [][]byte
+		used, next := 0, byte(0)
+		rt.Repeat(map[string]func(*rapid.T){
+			"put": func(rt *rapid.T) {
+				n := rapid.SampledFrom([]int{1, 100, 4096, maxLineBytes / 2, maxLineBytes}).Draw(rt, "bytes")
+				next++
+				line := bytes.Repeat([]byte{next}, n)
+				if q.put(line) {
+					model, used = append(model, line), used+n
+				} else if len(model) < queueLines && used+2*maxLineBytes < queueBytes {
+					// What is lost at the end of the ring and between the ends is less than two lines.
+					rt.Fatalf("%d bytes refused with %d lines and %d bytes queued", n, len(model), used)
+				}
+				if len(model) > queueLines || used > queueBytes {
+					rt.Fatalf("%d lines and %d bytes are queued, above the bound", len(model), used)
+				}
+			},
+			"pop": func(rt *rapid.T) {
+				line, ok := q.front()
+				if ok != (len(model) > 0) {
+					rt.Fatalf("front says %t with %d queued", ok, len(model))
+				}
+				if ok {
+					if !bytes.Equal(line, model[0]) {
+						rt.Fatalf("front has %d bytes of %d, want %d of %d", len(line), line[0], len(model[0]), model[0][0])
+					}
+					q.pop()
+					model, used = model[1:], used-len(line)
+				}
+			},
+		})
+	})
+}
+
+func TestQueueHoldsItsLines(t *testing.T) {
+	q := newQueue()
+	for i := range queueLines {
+		if !q.put([]byte("x")) {
+			t.Fatalf("line %d of %d is refused", i+1, queueLines)
+		}
+	}
+	if q.put([]byte("x")) {
+		t.Errorf("line %d is taken", queueLines+1)
+	}
+	q.pop()
+	if !q.put([]byte("x")) {
+		t.Error("no room after a pop")
+	}
+}
+
+// Two goroutines, heap memory: the race detector watches the hand-over.
+func TestQueueAcrossGoroutines(t *testing.T) {
+	const lines = 100_000
+	q := newQueue()
+	errs := make(chan error, 1)
+	go func() {
+		for want := uint64(0); want < lines; {
+			line, ok := q.front()
+			if !ok {
+				<-q.wake
+				continue
+			}
+			if got := binary.LittleEndian.Uint64(line); got != want || !bytes.Equal(line[8:], bytes.Repeat([]byte{byte(got)}, len(line)-8)) {
+				errs <- fmt.Errorf("line %d has number %d and %d bytes", want, got, len(line))
+				return
+			}
+			q.pop()
+			want++
+		}
+		errs <- nil
+	}()
+	random := rand.New(rand.NewPCG(1, 2))
+	line := make([]byte, 2000)
+	for i := uint64(0); i < lines; {
+		n := 8 + random.IntN(len(line)-8)
+		binary.LittleEndian.PutUint64(line, i)
+		for j := 8; j < n; j++ {
+			line[j] = byte(i)
+		}
+		if q.put(line[:n]) {
+			i++
+			continue
+		}
+		select {
+		case err := <-errs:
+			t.Fatal(err)
+		default:
+		}
+	}
+	if err := <-errs; err != nil {
+		t.Fatal(err)
+	}
+}

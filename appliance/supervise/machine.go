@@ -5,7 +5,7 @@ import "github.com/skewgate/skewgate/appliance/clock"
 // timing holds the durations of one task's edges, in nanoseconds.
 type timing struct {
 	startTimeoutNS int64 // starting → ready
-	stopTimeoutNS  int64 // draining → gone; SIGTERM at its half
+	stopTimeoutNS  int64 // asked to stop → gone; SIGTERM at its half, at once if not ready
 	killWaitNS     int64 // SIGKILL → gone
 	backoff        Backoff
 }
@@ -87,9 +87,15 @@ func (m *machine) step(now clock.Mono, in input) (do effects) {
 	case inStop:
 		m.wanted = false
 		switch {
-		case m.state.coming() || m.state == StateReady:
+		case m.state.coming():
+			// It holds no work yet, so there is nothing to wait for.
+			m.why, m.termed = CauseStop, true
+			do.term = m.alive
+			m.deadline = now + clock.Mono(m.stopTimeoutNS)
+			do.move(m, StateStopping, CauseAsked)
+		case m.state == StateReady:
 			m.why = CauseStop
-			do.drain = m.alive
+			do.drain = true
 			m.deadline = now + clock.Mono(m.stopTimeoutNS/2)
 			do.move(m, StateDraining, CauseAsked)
 		case m.state == StateBackoff || m.state == StateFailed:
@@ -115,8 +121,6 @@ func (m *machine) step(now clock.Mono, in input) (do effects) {
 			do.kill = true
 		case m.termed:
 			do.term = true
-		case m.state == StateDraining:
-			do.drain = true
 		}
 	case inReport:
 		if in.start != m.start || !m.alive || !m.state.coming() || in.state <= m.state {
@@ -160,7 +164,7 @@ func (m *machine) expire(now clock.Mono, do *effects) {
 		do.move(m, StateStopping, CauseStartTimeout)
 	case m.state == StateDraining:
 		m.termed = true
-		do.term = m.alive
+		do.term = true
 		m.deadline = now + clock.Mono(m.stopTimeoutNS-m.stopTimeoutNS/2)
 		do.move(m, StateStopping, CauseAsked)
 	case m.state == StateStopping && !m.killed:

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -102,7 +103,7 @@ func TestMachineStories(t *testing.T) {
 			"stopping>exited stop_timeout", "exited>stopped stop_timeout",
 		}},
 		{"stopped before it exists", []at{{0, start}, {0.1, stop}, {0.2, spawned(1)}, {0.3, gone(1, ending{})}}, []string{
-			"stopped>starting asked", "starting>draining asked", "draining>exited stop", "exited>stopped stop",
+			"stopped>starting asked", "starting>stopping asked", "stopping>exited stop", "exited>stopped stop",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -126,6 +127,7 @@ func TestMachineStopEffects(t *testing.T) {
 	m := testMachine()
 	m.step(0, input{kind: inStart})
 	m.step(1, input{kind: inSpawned, start: 1})
+	m.step(1, input{kind: inReport, start: 1, state: StateReady})
 	if do := m.step(2, input{kind: inStop}); !do.drain || do.term || do.kill {
 		t.Errorf("stop: %+v, want only drain", do)
 	}
@@ -137,6 +139,29 @@ func TestMachineStopEffects(t *testing.T) {
 	}
 	if do := m.step(m.deadline, input{kind: inTick}); do.drain || do.term || !do.kill {
 		t.Errorf("at the end: %+v, want only kill", do)
+	}
+}
+
+// A child that is not ready holds nothing, so SIGTERM comes at once, also when the stop
+// overtakes the process.
+func TestMachineStopBeforeReady(t *testing.T) {
+	for _, spawnFirst := range []bool{true, false} {
+		m := testMachine()
+		m.step(0, input{kind: inStart})
+		term := 0
+		inputs := []input{{kind: inSpawned, start: 1}, {kind: inStop}}
+		if !spawnFirst {
+			slices.Reverse(inputs)
+		}
+		for i, in := range inputs {
+			do := m.step(clock.Mono(i+1), in)
+			if do.term {
+				term++
+			}
+		}
+		if term != 1 || m.state != StateStopping {
+			t.Errorf("spawned first %v: %d SIGTERM, state %v", spawnFirst, term, m.state)
+		}
 	}
 }
 

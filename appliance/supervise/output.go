@@ -1,8 +1,10 @@
 package supervise
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -37,6 +39,15 @@ type output struct {
 	mu    sync.Mutex
 	lines [keptLines + 1]line // a ring; lines[ended%len] is still open
 	ended uint64
+	// headline is the latest line that begins the last words of a language runtime:
+	// the stacks that follow it are longer than what is kept.
+	headline line
+}
+
+var headlines = [][]byte{[]byte("panic: "), []byte("fatal error: "), []byte("SIG"), []byte("terminate called "), []byte("Fatal Python error: ")}
+
+func isHeadline(text []byte) bool {
+	return slices.ContainsFunc(headlines, func(h []byte) bool { return bytes.HasPrefix(text, h) })
 }
 
 // drain reads r to its end. onLine is called for each line that ends, outside any lock;
@@ -68,6 +79,10 @@ func (o *output) write(p []byte, onLine func(line)) {
 		done := *open
 		closes := end < len(p) && len(open.text) > 0 // empty lines are not kept
 		if closes {
+			if isHeadline(done.text) {
+				o.headline.text = append(o.headline.text[:0], done.text...)
+				o.headline.cut = done.cut
+			}
 			o.ended++
 			next := &o.lines[o.ended%uint64(len(o.lines))]
 			next.text, next.cut = next.text[:0], false
@@ -80,6 +95,13 @@ func (o *output) write(p []byte, onLine func(line)) {
 		}
 		p = p[min(end+1, len(p)):]
 	}
+}
+
+// saidAtTheEnd returns the headline, "" if there was none.
+func (o *output) saidAtTheEnd() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.headline.String()
 }
 
 // last returns the kept lines, oldest first, with an unfinished one at the end.

@@ -261,6 +261,7 @@ func (p *process) finish(r *ExitRecord) ending {
 	state, err := p.proc.Wait()
 	r.PID = p.pid
 	r.LastStderr, r.Truncated = p.output.last()
+	r.Headline = p.output.saidAtTheEnd()
 	r.IgnoredReports = p.ignored.Load()
 	if err != nil {
 		// Somebody else waited for our child: a fault of this program, said aloud.

@@ -26,6 +26,10 @@ type ExitRecord struct {
 	// URLs masked. Truncated: one of them was longer than the line bound and was cut.
 	LastStderr []string `json:"last_stderr"`
 	Truncated  bool     `json:"truncated"`
+	// Headline is the latest line of the whole output that looks like the beginning of a
+	// runtime's last words ("panic: …", "fatal error: …", "SIGSEGV: …"): the stacks after
+	// it are often more than LastStderr holds. A Go program ends with code 2 then.
+	Headline string `json:"headline,omitempty"`
 	// User and system time and the peak are of the child and of those of its own
 	// children it waited for. The kernel lets a process begin with its parent's peak, so
 	// MaxRSSBytes is never below the supervisor's own.
@@ -51,6 +55,9 @@ func (r *ExitRecord) String() string {
 	}
 	if r.UpTimeNS > 0 {
 		fmt.Fprintf(&b, " after %v", time.Duration(r.UpTimeNS).Round(time.Millisecond))
+	}
+	if r.Headline != "" {
+		fmt.Fprintf(&b, " (%s)", r.Headline)
 	}
 	switch r.Cause {
 	case CauseStartTimeout:

@@ -100,6 +100,9 @@ func onSmallDisk(t *testing.T, dir string) {
 // redirected: standard output into a file on the full disk cannot be cut back, so the
 // half line is ended and the whole one follows.
 func redirected(t *testing.T, path, room string) {
+	if err := os.WriteFile(room, make([]byte, 16<<10), 0o600); err != nil { // in place of the lines
+		t.Fatal(err)
+	}
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT, 0o600)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ const maxPlans = 64
 
 // Info is what a detector says of itself once it is loaded.
 type Info struct {
-	Names         []string `json:"names"` // by class number
+	Names         []string // by class number
 	Width, Height int      // of the network's input, pixels
 	Candidates    int      // boxes it proposes before threshold and suppression
 	Layout        string

@@ -1,9 +1,3 @@
-// Package onnx runs a detector on ONNX Runtime: it loads and checks a model, turns a picture
-// straight from a frame ring's I420 bytes into the network's input, runs it and decodes boxes
-// in fractions of the full frame. It is the only package that needs cgo, and only
-// cmd/skewgate-detect imports it: a crash inside the runtime ends a child, never the path.
-//
-// One process loads one model. A Detector is for one goroutine at a time.
 package onnx
 
 import (

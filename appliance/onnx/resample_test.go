@@ -20,13 +20,10 @@ func reference(p Picture, dstW, dstH int) []float32 {
 		x = math.Max(0, math.Min(x, float64(w-1)))
 		y = math.Max(0, math.Min(y, float64(h-1)))
 		sum := 0.0
-		for yy := 0; yy < h; yy++ {
-			wy := 1 - math.Abs(y-float64(yy))
-			if wy <= 0 {
-				continue
-			}
+		for _, yy := range []int{int(y), int(y) + 1} {
 			for _, xx := range []int{int(x), int(x) + 1} {
-				if wx := 1 - math.Abs(x-float64(xx)); wx > 0 && xx < w {
+				wx, wy := 1-math.Abs(x-float64(xx)), 1-math.Abs(y-float64(yy))
+				if wx > 0 && wy > 0 {
 					sum += wx * wy * float64(plane[yy*w+xx])
 				}
 			}

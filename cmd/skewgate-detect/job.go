@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/skewgate/skewgate/appliance/capture"
 	"github.com/skewgate/skewgate/appliance/onnx"
 )
 
@@ -24,7 +25,7 @@ type job struct {
 
 type jobCamera struct {
 	Name string `json:"name"`
-	Tag  string `json:"tag"` // none, or barcode: read it from the picture's own pixels
+	Tag  string `json:"tag"` // capture.TagNone, or TagBarcode: read from the pixels that are used
 }
 
 func (j *job) check() error {
@@ -36,7 +37,7 @@ func (j *job) check() error {
 		errs = append(errs, fmt.Errorf("job: %d cameras, want 1…%d", len(j.Cameras), maxCameras))
 	}
 	for _, c := range j.Cameras {
-		if c.Name == "" || c.Tag != "none" && c.Tag != "barcode" {
+		if c.Name == "" || c.Tag != capture.TagNone && c.Tag != capture.TagBarcode {
 			errs = append(errs, fmt.Errorf("job: camera %q with tag %q; want a name, and none or barcode", c.Name, c.Tag))
 		}
 	}

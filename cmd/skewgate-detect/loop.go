@@ -3,10 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"time"
 
+	"github.com/skewgate/skewgate/appliance/capture"
 	"github.com/skewgate/skewgate/appliance/capture/barcode"
 	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/appliance/detect"
@@ -18,10 +18,6 @@ const boxBytes = detect.BoxBytes
 
 // idleNS is the longest sleep without work; the heartbeat and a request to drain wait at most so long.
 const idleNS = int64(100 * time.Millisecond)
-
-// tagUnread is the tag of a message whose picture should carry a barcode and has none that can be
-// read; a code has 16 bits, and 0 is the first picture's.
-const tagUnread = math.MaxUint64
 
 // loop takes assignments one by one, oldest first. It belongs to the main goroutine.
 type loop struct {
@@ -178,13 +174,13 @@ func (c *camera) view(seq uint64) (frame shm.FrameMeta, pixels []byte, ok bool, 
 // readTag reads the barcode from the pixels that were used, not from the header: it then proves
 // which picture the boxes belong to.
 func (c *camera) readTag(frame *shm.FrameMeta, pixels []byte) uint64 {
-	if c.Tag != "barcode" {
+	if c.Tag != capture.TagBarcode {
 		return frame.Tag
 	}
 	width, height := int(frame.Width), int(frame.Height)
 	code, ok := barcode.Read(pixels[:width*height], width, width, height)
 	if !ok {
-		return tagUnread
+		return capture.NoTag
 	}
 	return code
 }

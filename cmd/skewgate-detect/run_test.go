@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skewgate/skewgate/appliance/capture"
 	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/appliance/detect/eval"
 	"github.com/skewgate/skewgate/appliance/onnx"
@@ -142,7 +143,7 @@ func TestOutcomes(t *testing.T) {
 	// The other camera; no barcode to read on it.
 	b.assign(1, b.publish(1, grey(640, 360), 1), 0)
 	check("no barcode", shm.OutcomeOK)
-	if h, _ := b.next(); h.Tag != tagUnread {
+	if h, _ := b.next(); h.Tag != capture.NoTag {
 		t.Errorf("unreadable barcode: tag %d", h.Tag)
 	}
 

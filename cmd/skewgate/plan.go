@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/skewgate/skewgate/appliance/config"
+)
+
+// plan is what a config would run, without secrets: on one screen, or as JSON.
+type plan struct {
+	Unit        string          `json:"unit"`
+	StateDir    string          `json:"state_dir"`
+	Cameras     []planCamera    `json:"cameras"`
+	Models      []planModel     `json:"models"`
+	Correlation planCorrelation `json:"correlation"`
+	Fusion      planFusion      `json:"fusion"`
+	Sinks       []planSink      `json:"sinks"`
+	HTTP        *string         `json:"http"` // null = off
+}
+
+type planCamera struct {
+	Name     string   `json:"name"`
+	Source   string   `json:"source"`
+	FPS      float64  `json:"fps"` // 0 = all the source gives
+	Pace     string   `json:"pace"`
+	Loop     bool     `json:"loop"`
+	Match    string   `json:"match"` // what auto resolves to
+	Expected []string `json:"expected"`
+}
+
+type planModel struct {
+	Name    string   `json:"name"`
+	Network string   `json:"network"`
+	Layout  string   `json:"layout"`
+	Cameras []string `json:"cameras"`
+	Weight  float64  `json:"weight"`
+}
+
+type planCorrelation struct {
+	QuantumMS float64 `json:"quantum_ms"`
+	TimeoutMS float64 `json:"timeout_ms"`
+	MaxAgeMS  float64 `json:"max_age_ms"`
+}
+
+type planFusion struct {
+	Algorithm string  `json:"algorithm"`
+	Rule      string  `json:"rule"`
+	IoU       float64 `json:"iou"`
+	MinModels int     `json:"min_models"`
+}
+
+type planSink struct {
+	Kind    string `json:"kind"`
+	Path    string `json:"path"`
+	MaxSize int64  `json:"max_size_bytes"`
+	Keep    int    `json:"keep"`
+}
+
+func planOf(cfg *config.Config) *plan {
+	const msNS = 1e6
+	c, f := cfg.Correlation, cfg.Fusion
+	p := &plan{
+		Unit: cfg.Redact(cfg.Unit), StateDir: cfg.Redact(cfg.StateDir),
+		Correlation: planCorrelation{float64(c.Quantum) / msNS, float64(c.Timeout) / msNS, float64(c.MaxAge) / msNS},
+		Fusion:      planFusion{string(f.Algorithm), string(f.Rule), f.IoU, f.MinModels},
+		Sinks:       []planSink{},
+	}
+	for i := range cfg.Cameras {
+		cam := &cfg.Cameras[i]
+		expected := cfg.Expected(cam.Name)
+		if expected == nil {
+			expected = []string{}
+		}
+		p.Cameras = append(p.Cameras, planCamera{
+			Name: cam.Name, Source: cfg.Redact(cam.Source.String()), FPS: cam.FPS, Pace: string(cam.Pace),
+			Loop: cam.Loop, Match: string(cfg.ResolvedMatch(cam)), Expected: expected,
+		})
+	}
+	for i := range cfg.Models {
+		m := &cfg.Models[i]
+		p.Models = append(p.Models, planModel{
+			Name: m.Name, Network: cfg.Redact(m.Network.Model), Layout: string(m.Network.Layout), Cameras: m.Cameras, Weight: m.Weight,
+		})
+	}
+	for _, s := range cfg.Sinks {
+		p.Sinks = append(p.Sinks, planSink{"jsonl", cfg.Redact(s.JSONL.Path), int64(s.JSONL.MaxSize), s.JSONL.Keep})
+	}
+	if cfg.HTTP.Listen != "" {
+		listen := cfg.Redact(cfg.HTTP.Listen)
+		p.HTTP = &listen
+	}
+	return p
+}
+
+func (p *plan) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(what, name, format string, args ...any) {
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", what, name, fmt.Sprintf(format, args...))
+	}
+	row("unit", p.Unit, "state in %s", p.StateDir)
+	for _, c := range p.Cameras {
+		notes := []string{c.Source}
+		if c.FPS > 0 {
+			notes = append(notes, fmt.Sprintf("at most %g pictures/s", c.FPS))
+		}
+		if c.Pace == string(config.PaceFast) {
+			notes = append(notes, "fast")
+		}
+		if c.Loop {
+			notes = append(notes, "looped")
+		}
+		who := strings.Join(c.Expected, ", ")
+		if who == "" {
+			who = "nobody"
+		}
+		row("camera", c.Name, "%s; by %s; for %s", strings.Join(notes, ", "), c.Match, who)
+	}
+	for _, m := range p.Models {
+		row("model", m.Name, "%s (%s), weight %g, on %s", m.Network, m.Layout, m.Weight, strings.Join(m.Cameras, ", "))
+	}
+	row("frames", "", "closed after %gms, dropped after %gms, buckets of %gms", p.Correlation.TimeoutMS, p.Correlation.MaxAgeMS, p.Correlation.QuantumMS)
+	row("fusion", p.Fusion.Algorithm, "%s, IoU above %g, %s or more", p.Fusion.Rule, p.Fusion.IoU, count(p.Fusion.MinModels, "model"))
+	for _, s := range p.Sinks {
+		if s.Path == "-" {
+			row("sink", s.Kind, "standard output")
+			continue
+		}
+		row("sink", s.Kind, "%s, up to %s and %d before it", s.Path, config.Bytes(s.MaxSize), s.Keep)
+	}
+	listen := "off"
+	if p.HTTP != nil {
+		listen = *p.HTTP
+	}
+	row("http", listen, "read-only status")
+	return w.Flush()
+}

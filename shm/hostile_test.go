@@ -42,7 +42,7 @@ func TestHostileRing(t *testing.T) {
 			publish(t, w, "three")
 			tc.do(b)
 			var h SlotHeader
-			body := make([]byte, payload)
+			body := make([]byte, 4*payload) // more than a slot holds
 			var err error
 			for try := 0; err == nil; try++ {
 				if try > 2*slots {

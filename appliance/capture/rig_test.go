@@ -63,7 +63,7 @@ func (b *boss) told() []note {
 
 // rig runs a capture on real shared memory; the test is its appliance.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	boss    *boss
 	frames  *shm.FrameReader
 	pace    *shm.DispatchWriter
@@ -78,7 +78,12 @@ type rig struct {
 var quick = limits{first: 5 * time.Second, between: time.Second, backoff: 50 * time.Millisecond}
 
 // start runs job on a ring of so many slots for pictures of 768x576.
-func start(t *testing.T, job Job, slots int, l limits) *rig {
+func start(t testing.TB, job Job, slots int, l limits) *rig {
+	t.Helper()
+	return startOn(t, job, shm.FrameRingConfig{Slots: slots, PixelBytes: 768 * 576 * 3 / 2, Unit: "u", Camera: "gate"}, l)
+}
+
+func startOn(t testing.TB, job Job, cfg shm.FrameRingConfig, l limits) *rig {
 	t.Helper()
 	if job.Camera == "" {
 		job.Unit, job.Camera = "u", "gate"
@@ -94,7 +99,6 @@ func start(t *testing.T, job Job, slots int, l limits) *rig {
 		t.Cleanup(func() { s.Close() })
 		return s.Bytes()
 	}
-	cfg := shm.FrameRingConfig{Slots: slots, PixelBytes: 768 * 576 * 3 / 2, Unit: "u", Camera: "gate"}
 	ring := segment("frames", cfg.Bytes(), func(b []byte) error { return shm.FormatFrameRing(b, cfg) })
 	work := segment("pace", shm.DispatchBytes(2), func(b []byte) error { return shm.FormatDispatch(b, 2) })
 	r := &rig{t: t, boss: &boss{done: make(chan struct{})}, log: new(bytes.Buffer), ended: make(chan error, 1)}
@@ -191,7 +195,7 @@ func (r *rig) await(state, text string, patience time.Duration) note {
 }
 
 // ffmpeg runs the real one and fails the test with its words.
-func ffmpeg(t *testing.T, args string) []byte {
+func ffmpeg(t testing.TB, args string) []byte {
 	t.Helper()
 	var stderr bytes.Buffer
 	cmd := exec.Command("ffmpeg", strings.Fields("-v error -nostdin "+args)...)

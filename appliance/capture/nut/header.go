@@ -19,7 +19,7 @@ const (
 const (
 	versionMin, versionMax = 3, 4
 	timeBasesMax           = 16
-	fieldsMax              = 64 // fields of one row of the frame code table
+	fieldsMax              = 64        // fields of one row of the frame code table
 	tableValueMax          = 1<<16 - 1 // ffmpeg goes over the specification's 2^14
 	reservedMax            = 255
 	elisionMax             = 127

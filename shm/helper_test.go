@@ -116,7 +116,8 @@ func readOnly(t testing.TB, s *Segment) []byte {
 	return ro.Bytes()
 }
 
-// count is n, or what the environment variable asks for, or a tenth of n under -short.
+// count is n, or what the environment variable asks for, or a tenth of n under -short,
+// or a quarter under the race detector, which makes everything several times slower.
 func count(t testing.TB, env string, n int) int {
 	t.Helper()
 	if s := os.Getenv(env); s != "" {
@@ -128,6 +129,9 @@ func count(t testing.TB, env string, n int) int {
 	}
 	if testing.Short() {
 		return max(1, n/10)
+	}
+	if raceEnabled {
+		return max(1, n/4)
 	}
 	return n
 }

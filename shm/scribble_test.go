@@ -81,7 +81,19 @@ func TestHostileProcess(t *testing.T) {
 		if err := FormatFrameRing(frames.Bytes(), fc); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := NewReader(ringRO); err == nil {
+		// Honest writers over memory that changes under them: they may be refused at
+		// attach, and then work on, whatever they overwrite.
+		r, readErr := NewReader(ringRO)
+		if w, err := NewWriter(ring.Bytes(), 1, bell); err == nil {
+			if i, err := w.RegisterStream("u", "c", 1); err == nil {
+				for range 4 {
+					if err := w.Publish(&SlotHeader{Kind: KindBoxes, Stream: i}, body); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		if readErr == nil {
 			var h SlotHeader
 			for range 200 {
 				n, ok, err := r.Next(&h, body)
@@ -101,29 +113,29 @@ func TestHostileProcess(t *testing.T) {
 			r.Info()
 			r.Outcomes()
 		}
-		if r, err := NewFrameReader(framesRO); err == nil {
+		fr, readErr := NewFrameReader(framesRO)
+		if w, err := NewFrameWriter(frames.Bytes(), 1, bell); err == nil {
+			if _, err := w.Begin(96); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Publish(&FrameMeta{Width: 32, Height: 1, Format: FormatRGB24}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if readErr == nil {
 			for range 50 {
-				m, pixels, ok := r.View(r.Head())
+				m, pixels, ok := fr.View(fr.Head())
 				if ok && (len(pixels) > 96 || len(pixels) != int(m.Length)) {
 					t.Fatalf("accepted %+v, %d bytes", m, len(pixels))
 				}
 				for _, p := range pixels {
 					spun += int(p) // an access out of bounds would fault
 				}
-				if ok && r.Valid(m.Seq) {
+				if ok && fr.Valid(m.Seq) {
 					pictures++
 				}
 			}
-			note(r.Err())
-		}
-		if w, err := NewWriter(ring.Bytes(), 1, bell); err == nil {
-			if _, err := w.RegisterStream("u", "c", 1); err == nil {
-				for range 20 { // an honest writer over memory that changes under it
-					if err := w.Publish(&SlotHeader{Kind: KindBoxes}, body); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
+			note(fr.Err())
 		}
 		if rounds%100 == 0 {
 			began := time.Now()

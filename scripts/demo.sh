@@ -7,11 +7,13 @@ frames=${1:?frames} snapshot=${2:?folder of the pictures}
 bin/skewgate demo --frames "$frames" --snapshot "$snapshot"
 cat <<EOT
 
-What you just saw: two films played by ffmpeg as if they were cameras, four detector
-processes on ONNX Runtime, each writing its boxes into shared memory, and one answer a
-frame fused from them. The summary holds every model and the fused answer against the
-films' hand-written truth; "mixed" counts answers that joined boxes of different pictures.
+What you just saw: two films played by ffmpeg as if they were cameras; four detectors on
+ONNX Runtime, each a process of its own, looking at the same decoded pictures in shared
+memory; and one answer a frame, fused from theirs. The summary measures each model and the
+fused answer against the films' truth. The last figure counts answers that joined boxes of
+different pictures, proved by the frame number drawn into the shapes film.
 
-Pictures with boxes:  $snapshot/
-More: bin/skewgate --help, README.md, docs/operations.md
+Pictures, with each model's boxes in its colour and the fused ones in white: $snapshot/
+The answers, a JSON line each: out/demo/fused.jsonl; the config behind it: out/demo/skewgate.yaml
+Your own cameras and models: README.md
 EOT

@@ -53,7 +53,9 @@ func build(t rapid.TB, cameras int, replicas ...Replica) *fixture {
 	return f
 }
 
-func picture(id uint64) *shm.FrameMeta { return &shm.FrameMeta{Seq: id, FrameID: id, PublishNS: int64(id)} }
+func picture(id uint64) *shm.FrameMeta {
+	return &shm.FrameMeta{Seq: id, FrameID: id, PublishNS: int64(id)}
+}
 
 func TestEveryModelGetsTheFrame(t *testing.T) {
 	f := build(t, 1,

@@ -29,6 +29,10 @@ type planCamera struct {
 	Loop     bool     `json:"loop"`
 	Match    string   `json:"match"` // what auto resolves to
 	Expected []string `json:"expected"`
+	// MixAboveMS is the capture skew between models above which buckets can mix two
+	// pictures; null when they cannot, or when the frame interval is not known. Models
+	// of one frame ring have no capture skew.
+	MixAboveMS *float64 `json:"mix_above_skew_ms"`
 }
 
 type planModel struct {
@@ -74,10 +78,16 @@ func planOf(cfg *config.Config) *plan {
 		if expected == nil {
 			expected = []string{}
 		}
-		p.Cameras = append(p.Cameras, planCamera{
+		match := cfg.ResolvedMatch(cam)
+		pc := planCamera{
 			Name: cam.Name, Source: cfg.Redact(cam.Source.String()), FPS: cam.FPS, Pace: string(cam.Pace),
-			Loop: cam.Loop, Match: string(cfg.ResolvedMatch(cam)), Expected: expected,
-		})
+			Loop: cam.Loop, Match: string(match), Expected: expected,
+		}
+		if match == config.MatchBucket && cam.FPS > 0 {
+			mix := max(1000/cam.FPS-float64(c.Quantum)/msNS, 0)
+			pc.MixAboveMS = &mix
+		}
+		p.Cameras = append(p.Cameras, pc)
 	}
 	for i := range cfg.Models {
 		m := &cfg.Models[i]
@@ -116,12 +126,19 @@ func (p *plan) print(out io.Writer) error {
 		if who == "" {
 			who = "nobody"
 		}
-		row("camera", c.Name, "%s; by %s; for %s", strings.Join(notes, ", "), c.Match, who)
+		match := c.Match
+		if match == string(config.MatchBucket) {
+			match += fmt.Sprintf(" of %gms", p.Correlation.QuantumMS)
+		}
+		if c.MixAboveMS != nil {
+			match += fmt.Sprintf(" (can mix two pictures above %.3gms of capture skew; one frame ring has none)", *c.MixAboveMS)
+		}
+		row("camera", c.Name, "%s; by %s; for %s", strings.Join(notes, ", "), match, who)
 	}
 	for _, m := range p.Models {
 		row("model", m.Name, "%s (%s), weight %g, on %s", m.Network, m.Layout, m.Weight, strings.Join(m.Cameras, ", "))
 	}
-	row("frames", "", "closed after %gms, dropped after %gms, buckets of %gms", p.Correlation.TimeoutMS, p.Correlation.MaxAgeMS, p.Correlation.QuantumMS)
+	row("frames", "", "published after %gms at the latest, dropped when older than %gms", p.Correlation.TimeoutMS, p.Correlation.MaxAgeMS)
 	row("fusion", p.Fusion.Algorithm, "%s, IoU above %g, %s or more", p.Fusion.Rule, p.Fusion.IoU, count(p.Fusion.MinModels, "model"))
 	for _, s := range p.Sinks {
 		if s.Path == "-" {
@@ -134,6 +151,6 @@ func (p *plan) print(out io.Writer) error {
 	if p.HTTP != nil {
 		listen = *p.HTTP
 	}
-	row("http", listen, "read-only status")
+	row("http", "", "%s", listen)
 	return w.Flush()
 }

@@ -214,6 +214,26 @@ func TestCutFilm(t *testing.T) {
 	}
 }
 
+// A film that changes its size goes on in its first one: to open it anew would begin
+// it again, for ever.
+func TestFilmChangesItsSize(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "both.h264")
+	var both []byte
+	for _, size := range []string{"320x180", "640x360"} {
+		both = append(both, ffmpeg(t, "-f lavfi -i testsrc2=s="+size+":r=25 -frames:v 10 -c:v libx264 -bf 0 -f h264 pipe:1")...)
+	}
+	if err := os.WriteFile(path, both, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, Job{Source: path, Pace: PaceFast}, 2, quick)
+	for i, p := range r.take(20, nil) {
+		if m := p.meta; m.Width != 320 || m.Height != 180 || m.FrameID != uint64(i+1) || m.StreamEpoch != 1 {
+			t.Errorf("picture %d: got %+v", i, m)
+		}
+	}
+	r.await(StateEnded, "", 5*time.Second)
+}
+
 // The pictures of a pass must not cost memory: children run for months.
 func TestPicturesCostNoAllocation(t *testing.T) {
 	r := start(t, Job{Source: shapesFilm, Pace: PaceFast, Tag: TagBarcode}, 2, quick)

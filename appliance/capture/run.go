@@ -33,7 +33,7 @@ type capture struct {
 	mask    masker
 	program string
 
-	complaint string // ffmpeg's last error in a film that was played to its end
+	complaint string // ffmpeg's last error in a pass that came to an orderly end
 
 	backoff  backoff
 	timer    *time.Timer
@@ -103,6 +103,9 @@ func (c *capture) capture() error {
 			return c.ended()
 		case err == nil:
 			err = errors.New("the source ended its stream")
+			if c.complaint != "" {
+				err = fmt.Errorf("%w (ffmpeg: %s)", err, c.complaint)
+			}
 		}
 		if err := c.retry(err, c.backoff.after(delivered)); err != nil {
 			return err

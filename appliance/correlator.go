@@ -11,8 +11,7 @@ import (
 // skewWindowNS is the moving window of every figure the appliance shows.
 const skewWindowNS = int64(time.Minute)
 
-// newCorrelator gives the correlator its settings and its models. No detector has
-// started, so none is waited for: each counts for the quorum from its first message.
+// newCorrelator gives the correlator its settings and its models.
 func (p *path) newCorrelator() (*correlate.Correlator, error) {
 	c := p.a.cfg
 	cfg := correlate.DefaultConfig()
@@ -33,9 +32,6 @@ func (p *path) newCorrelator() (*correlate.Correlator, error) {
 	}
 	for _, r := range p.replicas {
 		if r.model, err = corr.Model(r.cfg.Name); err != nil {
-			return nil, err
-		}
-		if err := corr.ModelDown(clock.Now(), r.cfg.Name); err != nil {
 			return nil, err
 		}
 	}

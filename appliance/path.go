@@ -120,8 +120,13 @@ func (p *path) turn(now clock.Mono) int {
 	}
 	n += p.messages(now)
 	n += p.disp.Pump(now)
+	for _, r := range p.replicas {
+		if r.quarantine != "" && !r.replacing {
+			p.replaceReplica(now, r)
+		}
+	}
 	for _, c := range p.cameras {
-		c.pacing(p.disp.Waits(c.index))
+		c.pacing(p.disp.Waits(c.index) || p.coming(c))
 	}
 	p.corr.Tick(now)
 	if p.waiter != nil && n == 0 && p.corr.Pending() == 0 && p.disp.Idle() {
@@ -198,9 +203,6 @@ func (p *path) messages(now clock.Mono) int {
 		for _, r := range p.replicas {
 			if r.peek(now) && (first == nil || r.arrival < first.arrival) {
 				first = r
-			}
-			if r.quarantine != "" && !r.replacing {
-				p.replaceReplica(r)
 			}
 		}
 		if first == nil {
@@ -311,33 +313,69 @@ func (p *path) hear(now clock.Mono, task string, w word) {
 	}
 }
 
-// hearReplica follows one detector's process: it gets work and counts for the quorum
-// while it is ready, and leaves both the moment it is not.
+// hearReplica follows one detector's process: it gets work while it is ready, and
+// leaves the quorum the moment it is gone. A detector that has not come up yet is
+// waited for; one that was lost returns with its first message.
 func (p *path) hearReplica(now clock.Mono, r *replica, w word) {
-	restarted := r.word.start != w.start
+	restarted := r.word.start != w.start && r.word.start != 0
 	r.word = w
-	isReady := w.state == supervise.StateReady
-	if r.ready && (!isReady || restarted) {
-		r.ready = false
-		p.messages(now) // what it published before it died still counts
-		p.disp.SetDown(r.index, false)
-		p.modelDown(now, r)
+	switch w.state {
+	case supervise.StateReady:
+		if restarted {
+			p.lose(now, r, false)
+		}
+		p.employ(now, r)
+	case supervise.StateExited, supervise.StateBackoff, supervise.StateStopped, supervise.StateKillPending:
+		p.lose(now, r, false)
+	case supervise.StateFailed:
+		p.lose(now, r, true)
+	default: // coming, or asked to go: a loss in between shows as a new start
+		if restarted {
+			p.lose(now, r, false)
+		} else if r.ready {
+			r.ready = false
+			p.disp.SetDown(r.index, false)
+		}
 	}
-	if w.state == supervise.StateFailed {
-		p.disp.SetDown(r.index, true)
+}
+
+// lose takes a detector whose process is gone out of dispatch and quorum, after what
+// it published before it died was read.
+func (p *path) lose(now clock.Mono, r *replica, forever bool) {
+	if r.settled && !r.ready && !forever {
+		return // it was gone already
 	}
-	if !isReady || r.ready {
+	p.messages(now)
+	r.ready, r.settled = false, true
+	p.disp.SetDown(r.index, forever)
+	p.modelDown(now, r)
+}
+
+// employ gives a ready detector work.
+func (p *path) employ(now clock.Mono, r *replica) {
+	if r.ready {
 		return
 	}
-	said, err := parseReady(w.ready)
+	said, err := parseReady(r.word.ready)
 	if err != nil {
 		p.log.Error("detector is ready but its report is not to be used", "task", r.task, "err", err)
 	}
-	r.ready, r.said = true, said
+	r.ready, r.settled, r.said = true, true, said
 	if err := p.out.learn(r); err != nil {
 		p.log.Error("class names of detector not usable", "task", r.task, "err", err)
 	}
 	p.disp.SetReady(now, r.index)
+}
+
+// coming reports whether a detector of this camera has neither been ready nor failed
+// to come up: a camera that must lose nothing does not begin without it.
+func (p *path) coming(c *camera) bool {
+	for _, r := range p.replicas {
+		if !r.settled && r.serves(c.cfg.Name) {
+			return true
+		}
+	}
+	return false
 }
 
 // setAside stops believing a replica whose queue words are impossible.
@@ -349,11 +387,10 @@ func (p *path) setAside(r *replica, err error) {
 
 // replaceReplica gives a detector whose ring is quarantined a new process and a ring
 // laid out anew. Nothing else is touched.
-func (p *path) replaceReplica(r *replica) {
+func (p *path) replaceReplica(now clock.Mono, r *replica) {
 	p.log.Error("detection ring quarantined, its process is replaced", "task", r.task, "reason", r.quarantine)
-	r.ready, r.replacing = false, true
-	p.disp.SetDown(r.index, false)
-	p.modelDown(clock.Now(), r)
+	r.replacing = true
+	p.lose(now, r, false)
 	p.a.replaceWild([]string{r.task}, func() error { return r.layOut(r.index) })
 }
 

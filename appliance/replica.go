@@ -35,7 +35,8 @@ type replica struct {
 
 	model      correlate.ModelID
 	word       word
-	ready      bool
+	ready      bool // takes work
+	settled    bool // has been ready or lost once: no longer on its first way up
 	said       readyReport
 	quarantine string
 	replacing  bool        // its process is being replaced

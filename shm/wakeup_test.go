@@ -164,6 +164,10 @@ func TestNoWakeUpIsLost(t *testing.T) {
 				t.Errorf("want %d done, got %d, %v", n, r.Done(), r.Outcomes())
 			}
 			wantCounts(t, r, uint64(n), 0, uint64(n))
+			t.Logf("%d rounds: %d wake-ups of the path, %d of the child", n, bell.bell.Load(), out.bell.Load())
+			if out.bell.Load() == 0 || role == "ringer" && bell.bell.Load() == 0 {
+				t.Error("nobody ever slept: this test has shown nothing")
+			}
 		})
 	}
 }

@@ -71,7 +71,7 @@ func TestHostileProcess(t *testing.T) {
 	rounds, messages, pictures := 0, 0, 0
 	began := time.Now()
 	for ; time.Since(began) < lasts || len(reasons) == 0; rounds++ {
-		if time.Since(began) > 30*time.Second {
+		if len(reasons) == 0 && time.Since(began) > 30*time.Second {
 			t.Fatal("nothing was ever quarantined: this test has shown nothing")
 		}
 		// Heal what a fresh segment would have healthy, so that readers get past attach.

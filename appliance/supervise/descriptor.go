@@ -20,7 +20,11 @@ func closeOnExecFrom(first int) error {
 	if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("mark descriptors close-on-exec: %w", err)
 	}
-	// Linux before 5.11, or a filter that knows no close_range: one by one.
+	return closeOnExecEach(first)
+}
+
+// closeOnExecEach is for Linux before 5.11, or a filter that knows no close_range.
+func closeOnExecEach(first int) error {
 	names, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return fmt.Errorf("mark descriptors close-on-exec: %w (needs /proc or Linux >= 5.11)", err)

@@ -67,17 +67,16 @@ func (o *output) drain(r io.Reader, onLine func(line)) {
 // be one line without end.
 func (o *output) write(p []byte, onLine func(line)) {
 	for len(p) > 0 {
-		end := 0
-		for end < len(p) && p[end] != '\n' && p[end] != '\r' {
-			end++
-		}
+		// Looking no further than a line may be long bounds the work on any input.
+		piece := p[:min(len(p), maxLineBytes)]
+		end := lineEnd(piece)
 		o.mu.Lock()
 		open := &o.lines[o.ended%uint64(len(o.lines))]
 		room := maxLineBytes - len(open.text)
-		open.text = append(open.text, p[:min(end, room)]...)
+		open.text = append(open.text, piece[:min(end, room)]...)
 		open.cut = open.cut || end > room
 		done := *open
-		closes := end < len(p) && len(open.text) > 0 // empty lines are not kept
+		closes := end < len(piece) && len(open.text) > 0 // empty lines are not kept
 		if closes {
 			if isHeadline(done.text) {
 				o.headline.text = append(o.headline.text[:0], done.text...)
@@ -93,8 +92,19 @@ func (o *output) write(p []byte, onLine func(line)) {
 			// lines have ended.
 			onLine(done)
 		}
-		p = p[min(end+1, len(p)):]
+		p = p[min(end+1, len(piece)):]
 	}
+}
+
+// lineEnd is the place of the first \n or \r of p, or its length.
+func lineEnd(p []byte) int {
+	if n := bytes.IndexByte(p, '\n'); n >= 0 {
+		p = p[:n]
+	}
+	if r := bytes.IndexByte(p, '\r'); r >= 0 {
+		return r
+	}
+	return len(p)
 }
 
 // saidAtTheEnd returns the headline, "" if there was none.

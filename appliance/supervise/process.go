@@ -19,8 +19,9 @@ import (
 const (
 	// orderTimeout bounds the write of an order to a child that does not read.
 	orderTimeout = 100 * time.Millisecond
-	// outputWait bounds how long the end of the output is waited for once the child
-	// and its group are dead: a descendant outside the group may hold the pipe.
+	// outputWait bounds how long the end of the output, and that of the reports, is
+	// waited for once the child and its group are dead: a descendant outside the group
+	// may hold the pipe or the socket.
 	outputWait = 200 * time.Millisecond
 	// Reports read from one child: a burst, then 20 a second; beyond that it waits.
 	reportBurst      = 64
@@ -240,6 +241,23 @@ func (p *process) kill() {
 
 // killGroup is safe only before finish has reaped the child, whose pid is the group's id.
 func (p *process) killGroup() { _ = unix.Kill(-p.pid, unix.SIGKILL) }
+
+// lastWords calls f for what the child had still reported when it died. It waits at most
+// outputWait.
+func (p *process) lastWords(f func(report)) {
+	timer := time.NewTimer(outputWait)
+	defer timer.Stop()
+	for {
+		select {
+		case r := <-p.words:
+			f(r)
+		case <-p.wordsEnd:
+			return
+		case <-timer.C:
+			return
+		}
+	}
+}
 
 // finish must be called once, after dead is closed. It kills what is left of the group,
 // takes the last output, reaps the child and closes everything. It waits at most

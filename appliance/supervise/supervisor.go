@@ -84,7 +84,7 @@ func (s *Supervisor) Add(spec Spec) error {
 	switch {
 	case s.closing:
 		return fmt.Errorf("add task %s: %w", spec.Task, ErrShutdown)
-	case s.tasks[spec.Task] != nil:
+	case s.tasks[spec.Task] != nil && !s.tasks[spec.Task].ended():
 		return fmt.Errorf("add task %s: there is one of that name", spec.Task)
 	case len(s.tasks) >= maxTasks:
 		return fmt.Errorf("add task %s: there are %d tasks, the most one supervisor runs", spec.Task, maxTasks)
@@ -98,38 +98,44 @@ func (s *Supervisor) Add(spec Spec) error {
 // Start has a stopped or failed task run again, or one in back-off start at once, with
 // its back-off reset. It does not wait.
 func (s *Supervisor) Start(ctx context.Context, name string) error {
-	return s.ask(ctx, name, request{kind: inStart})
+	_, err := s.ask(ctx, name, request{kind: inStart})
+	return err
 }
 
 // Stop ends a task in order and waits until its process is gone, which takes at most
 // the stop timeout and five seconds more; then the error is ErrKillPending. A task in
 // back-off is stopped at once. The task stays known; ctx bounds the waiting only.
 func (s *Supervisor) Stop(ctx context.Context, name string) error {
-	return s.ask(ctx, name, request{kind: inStop})
+	_, err := s.ask(ctx, name, request{kind: inStop})
+	return err
 }
 
 // Remove is Stop, and forgets the task. From then on its files are no longer used.
 func (s *Supervisor) Remove(ctx context.Context, name string) error {
-	if err := s.ask(ctx, name, request{kind: inStop, remove: true}); err != nil {
+	t, err := s.ask(ctx, name, request{kind: inStop, remove: true})
+	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	delete(s.tasks, name)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	// Another Remove may have been first, and another Add after it.
+	if s.tasks[name] == t {
+		delete(s.tasks, name)
+	}
 	return nil
 }
 
-func (s *Supervisor) ask(ctx context.Context, name string, r request) error {
+func (s *Supervisor) ask(ctx context.Context, name string, r request) (*task, error) {
 	s.mu.Lock()
 	t := s.tasks[name]
 	s.mu.Unlock()
 	if t == nil {
-		return fmt.Errorf("task %.128q: %w", name, ErrNoTask)
+		return nil, fmt.Errorf("task %.128q: %w", name, ErrNoTask)
 	}
 	if err := t.ask(ctx, r); err != nil {
-		return fmt.Errorf("task %s: %w", name, err)
+		return nil, fmt.Errorf("task %s: %w", name, err)
 	}
-	return nil
+	return t, nil
 }
 
 // Snapshot returns the status of every task, by name.
@@ -160,7 +166,8 @@ func (s *Supervisor) Shutdown(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 
-	errs := askAll(ctx, all, request{kind: inStop, remove: true})
+	askAll(ctx, all, request{kind: inStop, remove: true})
+	var errs []error
 	if left := slices.DeleteFunc(all, (*task).ended); len(left) > 0 {
 		killCtx, cancel := context.WithTimeout(context.Background(), time.Duration(killWaitNS)+time.Second)
 		errs = askAll(killCtx, left, request{kind: inKill, remove: true})

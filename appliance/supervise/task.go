@@ -116,6 +116,8 @@ func (t *task) run() {
 		case r := <-words:
 			t.takeReport(r)
 		case <-dead:
+			t.process.killGroup()
+			t.process.lastWords(t.takeReport)
 			t.bury(func(r *ExitRecord) ending { return t.process.finish(r) })
 		case <-due:
 			t.step(input{kind: inTick})

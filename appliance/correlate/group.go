@@ -22,16 +22,17 @@ type Message struct {
 // Member is a message inside a group.
 type Member struct {
 	Model      ModelID
-	Arrival    clock.Mono
-	CaptureNS  int64 // as received; detect.RawInstant if not readable
 	Unreadable bool
 	HasBoxes   bool
+	Arrival    clock.Mono
+	CaptureNS  int64 // as received; detect.RawInstant if not readable
 	FrameID    uint64
 	Tag        uint64
 	Boxes      []detect.Box
 	Raw        []byte // the text of an unreadable timestamp, shortened by detect.AppendRaw
 
-	boxesAt, boxesN, rawAt, rawN int
+	// Where Boxes and Raw are in the group's own memory, which may still move.
+	boxesAt, boxesN, rawAt, rawN int32
 }
 
 // Reason says why a group was closed.
@@ -167,13 +168,13 @@ func (c *Correlator) join(now clock.Mono, g *group, m *Message, mod *model, t in
 	mem := Member{
 		Model: m.Model, Arrival: now, CaptureNS: m.CaptureNS, Unreadable: !readable,
 		HasBoxes: m.HasBoxes, FrameID: m.FrameID, Tag: m.Tag,
-		boxesAt: len(g.boxes), boxesN: len(m.Boxes), rawAt: len(g.raw),
+		boxesAt: int32(len(g.boxes)), boxesN: int32(len(m.Boxes)), rawAt: int32(len(g.raw)),
 	}
 	g.boxes = append(g.boxes, m.Boxes...)
 	if !readable {
 		mem.CaptureNS = detect.RawInstant
 		g.raw = append(g.raw, c.rawText...)
-		mem.rawN = len(c.rawText)
+		mem.rawN = int32(len(c.rawText))
 	}
 	g.Members = append(g.Members, mem)
 	g.LastArrival = now

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -188,5 +189,51 @@ func TestCloseOnExecEach(t *testing.T) {
 	}
 	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
 		t.Errorf("flags %#x, %v: not close-on-exec", flags, err)
+	}
+}
+
+// F57: no descriptors left is a reason to try again, and once there are the task runs
+// without a hand.
+func TestOutOfDescriptors(t *testing.T) {
+	b := newBench(t)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	highest, err := unix.Dup(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(highest)
+	tight := limit
+	tight.Cur = uint64(highest) + 1
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &tight); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+	b.add(spec("a", "good"))
+	r := b.await("a", StateExited).Exit
+	if r.Cause != CauseStartError || r.PID != 0 || !strings.Contains(r.Error, "too many open files") {
+		t.Errorf("cause %s, error %q", r.Cause, r.Error)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	b.await("a", StateReady)
+}
+
+func TestStateText(t *testing.T) {
+	for s := range numStates {
+		text, err := s.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back State
+		if err := back.UnmarshalText(text); err != nil || back != s {
+			t.Errorf("%v read back as %v, %v", s, back, err)
+		}
+	}
+	if err := new(State).UnmarshalText([]byte("idle")); err == nil {
+		t.Error("a state there is not was read")
 	}
 }

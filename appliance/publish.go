@@ -75,6 +75,7 @@ type publisher struct {
 	multi   uint64
 	clipped [fuse.NumReasons]uint64 // of fusers before the present one
 	tooFew  uint64
+	tooLow  uint64 // fused boxes below min_score
 }
 
 // classes numbers the fused class names and maps each model's own labels to them.
@@ -159,6 +160,9 @@ func (o *publisher) build() error {
 	s := fuse.Settings{
 		Algorithm: algorithm, Rule: rule, IoU: f.IoU, Skip: f.Skip, MinModels: f.MinModels, ClassAgnostic: f.ClassAgnostic,
 	}
+	for _, r := range o.p.replicas { // a model sends no more; the bound keeps a hostile one cheap
+		s.MaxBoxes = max(s.MaxBoxes, r.cfg.Network.MaxBoxes)
+	}
 	for i, r := range o.p.replicas {
 		s.Models = append(s.Models, fuse.Model{Name: r.cfg.Name, Weight: r.cfg.Weight, Classes: o.classes.table[i]})
 	}
@@ -228,6 +232,10 @@ func (o *publisher) fill(f *sink.Frame) {
 	f.Boxes, o.votes = f.Boxes[:0], o.votes[:0]
 	for i := range o.boxes {
 		b := &o.boxes[i]
+		if b.Score < o.p.a.cfg.Fusion.MinScore {
+			o.tooLow++
+			continue
+		}
 		first := len(o.votes)
 		for model, r := range o.p.replicas {
 			if score, ok := b.ScoreOf(model); ok {

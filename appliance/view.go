@@ -33,7 +33,7 @@ func (p *path) takeView(now clock.Mono) {
 		pathNS: p.out.pathNS.AppendValues(nil, int64(now)),
 		fusion: status.Fusion{
 			Published: p.out.seq, Multi: p.out.multi,
-			BelowMinModel: p.out.tooFew + p.out.fuser.TooFew(), Rejected: make(map[string]uint64),
+			BelowMinModels: p.out.tooFew + p.out.fuser.TooFew(), BelowMinScore: p.out.tooLow, Rejected: make(map[string]uint64),
 		},
 		correlation: p.viewCorrelation(),
 	}

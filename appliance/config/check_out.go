@@ -8,6 +8,7 @@ import (
 func (c *checker) fusion() {
 	f := &c.cfg.Fusion
 	c.within("fusion.skip", f.Skip, 0, 1)
+	c.within("fusion.min_score", f.MinScore, 0, 1)
 	if !(f.IoU >= 0 && f.IoU < 1) && !c.failed("fusion.iou") {
 		c.failAt("fusion.iou", fmt.Sprintf("%s is out of bounds: boxes join at an IoU above it", c.shownAt("fusion.iou")), "take 0 up to, not including, 1")
 	}

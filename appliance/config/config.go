@@ -87,6 +87,7 @@ type Fusion struct {
 	Rule          Rule      `yaml:"rule"`
 	Skip          float64   `yaml:"skip"`       // boxes scored below it are left out
 	MinModels     int       `yaml:"min_models"` // a fused box needs this many models
+	MinScore      float64   `yaml:"min_score"`  // fused boxes scored below it are left out
 	ClassAgnostic bool      `yaml:"class_agnostic"`
 }
 

@@ -81,10 +81,11 @@ type Quantiles struct {
 
 // Fusion counts what went out and what the input gate turned away.
 type Fusion struct {
-	Published     uint64            `json:"published"`
-	Multi         uint64            `json:"multi"` // with two models or more
-	BelowMinModel uint64            `json:"below_min_models"`
-	Rejected      map[string]uint64 `json:"rejected_boxes"`
+	Published      uint64            `json:"published"`
+	Multi          uint64            `json:"multi"`            // with two models or more
+	BelowMinModels uint64            `json:"below_min_models"` // fused boxes of too few models
+	BelowMinScore  uint64            `json:"below_min_score"`  // fused boxes scored too low
+	Rejected       map[string]uint64 `json:"rejected_boxes"`
 }
 
 // Sink is one output and what it lost.

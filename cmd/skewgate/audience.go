@@ -142,13 +142,13 @@ func (w *audience) writeSnapshots(dir string) ([]string, error) {
 func writeSnapshot(path string, f *film, k *keptFrame) error {
 	var layers []layer
 	for i, m := range f.models {
-		l := layer{name: m.name, color: palette[i%len(palette)], thick: 1}
+		l := layer{name: m.name, color: palette[i%len(palette)], thick: 1, line: i + 1}
 		for j := range k.frame.Members {
 			if k.frame.Members[j].Model != m.name {
 				continue
 			}
 			for _, b := range k.frame.Members[j].Boxes {
-				l.marks = append(l.marks, mark{x1: float64(b.X1), y1: float64(b.Y1), x2: float64(b.X2), y2: float64(b.Y2)})
+				l.marks = append(l.marks, mark{float64(b.X1), float64(b.Y1), float64(b.X2), float64(b.Y2), fmt.Sprintf("%.2f", b.Score)})
 			}
 		}
 		layers = append(layers, l)

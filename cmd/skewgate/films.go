@@ -58,6 +58,8 @@ func demoConfig(o demoOptions, films []*film) (*config.Config, error) {
 			}
 		}
 	}
+	// A box that only one of two models saw keeps half of its score, which has to be high then.
+	fmt.Fprintf(&b, "fusion: {min_score: 0.25}\n")
 	fmt.Fprintf(&b, "sinks:\n  - jsonl: {path: %q, max_size: 100MB, keep: 1}\n", filepath.Join(o.out, "fused.jsonl"))
 	path := filepath.Join(o.out, "skewgate.yaml")
 	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {

@@ -17,6 +17,7 @@ type layer struct {
 	name  string
 	color color.RGBA
 	thick int
+	line  int // where the words stand: 0 above the box, n in the nth line below it
 	marks []mark
 }
 
@@ -36,7 +37,10 @@ var palette = []color.RGBA{
 
 var fusedColor = color.RGBA{R: 255, G: 255, B: 255, A: 255}
 
-const legendHeight = 20
+const (
+	legendHeight = 20
+	lineHeight   = 12
+)
 
 // renderPicture draws layers over an I420 picture (BT.601, limited range) and a
 // legend line below it.
@@ -89,13 +93,11 @@ func drawMark(img *image.RGBA, width, height int, l layer, m mark) {
 	} {
 		draw.Draw(img, side.Intersect(r), src, image.Point{}, draw.Src)
 	}
-	if m.text != "" {
-		top := r.Min.Y - 3
-		if top < 11 {
-			top = r.Max.Y + 11
-		}
-		drawText(img, r.Min.X, top, l.color, m.text)
+	baseline := r.Min.Y - 3
+	if l.line > 0 {
+		baseline = r.Max.Y + lineHeight*l.line
 	}
+	drawText(img, r.Min.X, min(max(baseline, lineHeight), height-3), l.color, m.text)
 }
 
 // drawText writes s on a dark ground so that it reads on any picture, and returns

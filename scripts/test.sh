@@ -46,8 +46,13 @@ mapfile -t pure < <(scripts/pure-packages.sh)
 CGO_ENABLED=0 GOARCH=arm64 go build "${pure[@]}"
 rm -rf "$kept"
 
-step 'tests'
-pass plain go test -json -count=1 -timeout 20m ./...
+step 'tests of the parts'
+pass parts go test -json -count=1 -timeout 20m ./shm/... ./appliance/... ./scripts/...
+
+# The programs run whole appliances and look at rates, restarts and what is left in memory:
+# one package at a time, with nothing else running.
+step 'tests of the programs'
+pass whole go test -json -count=1 -timeout 20m -p 1 ./cmd/...
 
 step 'tests under the race detector'
 race=(./shm/... ./appliance/...)

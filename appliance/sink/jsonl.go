@@ -64,7 +64,7 @@ type output interface {
 // New makes a sink. It opens nothing yet: an output that is not there is no reason not
 // to start, it is tried again and named in Stats.
 func New(o Options) (*JSONL, error) {
-	s := &JSONL{o: o, queue: newQueue()}
+	s := &JSONL{o: o, queue: newQueue(queueLines, queueBytes)}
 	switch {
 	case o.Path == "":
 		return nil, errors.New("jsonl sink without a path: name a file, or - for standard output")

@@ -15,8 +15,8 @@ const (
 // Lines lie in one ring of bytes, each in one piece: one that does not fit behind the
 // last goes to the start, if the oldest has left room there.
 type queue struct {
-	bytes [queueBytes]byte
-	lines [queueLines]span
+	bytes []byte
+	lines []span
 	tail  atomic.Uint64 // lines put
 	head  atomic.Uint64 // lines popped
 	wake  chan struct{} // holds one token when something was put
@@ -24,12 +24,17 @@ type queue struct {
 
 type span struct{ from, to int }
 
-func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+func newQueue(lines, bytes int) *queue {
+	return &queue{bytes: make([]byte, bytes), lines: make([]span, lines), wake: make(chan struct{}, 1)}
+}
+
+// at is the place of the line with number n, from 0.
+func (q *queue) at(n uint64) *span { return &q.lines[n%uint64(len(q.lines))] }
 
 // put copies line into the queue; false: it is full.
 func (q *queue) put(line []byte) bool {
 	tail, head := q.tail.Load(), q.head.Load()
-	if tail-head == queueLines {
+	if tail-head == uint64(len(q.lines)) {
 		return false
 	}
 	from, ok := q.room(tail, head, len(line))
@@ -37,7 +42,7 @@ func (q *queue) put(line []byte) bool {
 		return false
 	}
 	copy(q.bytes[from:], line)
-	q.lines[tail%queueLines] = span{from, from + len(line)}
+	*q.at(tail) = span{from, from + len(line)}
 	q.tail.Store(tail + 1) // sync: queue, with the load in front
 	select {
 	case q.wake <- struct{}{}:
@@ -49,13 +54,13 @@ func (q *queue) put(line []byte) bool {
 // room returns where a line of n bytes can lie.
 func (q *queue) room(tail, head uint64, n int) (from int, ok bool) {
 	if tail == head {
-		return 0, n <= queueBytes // empty: begin at the start, whose cache lines are warm
+		return 0, n <= len(q.bytes) // empty: begin at the start, whose cache lines are warm
 	}
-	oldest, end := q.lines[head%queueLines].from, q.lines[(tail-1)%queueLines].to
+	oldest, end := q.at(head).from, q.at(tail-1).to
 	switch {
 	case end <= oldest: // wrapped around: the room lies between
 		return end, n <= oldest-end
-	case n <= queueBytes-end:
+	case n <= len(q.bytes)-end:
 		return end, true
 	}
 	return 0, n <= oldest
@@ -67,7 +72,7 @@ func (q *queue) front() ([]byte, bool) {
 	if head == q.tail.Load() { // sync: queue
 		return nil, false
 	}
-	s := q.lines[head%queueLines]
+	s := q.at(head)
 	return q.bytes[s.from:s.to], true
 }
 

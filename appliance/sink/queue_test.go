@@ -10,25 +10,26 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The queue against a slice: same lines, same order; full only when it has to be.
+// A small queue against a slice: same lines, same order, at every boundary; full only
+// when it has to be.
 func TestQueueModel(t *testing.T) {
-	q := newQueue()
+	const lines, size, longest = 6, 40, 12
 	rapid.Check(t, func(rt *rapid.T) {
-		*q = queue{wake: q.wake}
+		q := newQueue(lines, size)
 		var model [][]byte
 		used, next := 0, byte(0)
 		rt.Repeat(map[string]func(*rapid.T){
 			"put": func(rt *rapid.T) {
-				n := rapid.SampledFrom([]int{1, 100, 4096, maxLineBytes / 2, maxLineBytes}).Draw(rt, "bytes")
+				n := rapid.IntRange(1, longest).Draw(rt, "bytes")
 				next++
 				line := bytes.Repeat([]byte{next}, n)
 				if q.put(line) {
 					model, used = append(model, line), used+n
-				} else if len(model) < queueLines && used+2*maxLineBytes < queueBytes {
+				} else if len(model) < lines && used+2*longest <= size {
 					// What is lost at the end of the ring and between the ends is less than two lines.
 					rt.Fatalf("%d bytes refused with %d lines and %d bytes queued", n, len(model), used)
 				}
-				if len(model) > queueLines || used > queueBytes {
+				if len(model) > lines || used > size {
 					rt.Fatalf("%d lines and %d bytes are queued, above the bound", len(model), used)
 				}
 			},
@@ -39,7 +40,7 @@ func TestQueueModel(t *testing.T) {
 				}
 				if ok {
 					if !bytes.Equal(line, model[0]) {
-						rt.Fatalf("front has %d bytes of %d, want %d of %d", len(line), line[0], len(model[0]), model[0][0])
+						rt.Fatalf("front has %v, want %v", line, model[0])
 					}
 					q.pop()
 					model, used = model[1:], used-len(line)
@@ -50,7 +51,7 @@ func TestQueueModel(t *testing.T) {
 }
 
 func TestQueueHoldsItsLines(t *testing.T) {
-	q := newQueue()
+	q := newQueue(queueLines, queueBytes)
 	for i := range queueLines {
 		if !q.put([]byte("x")) {
 			t.Fatalf("line %d of %d is refused", i+1, queueLines)
@@ -68,7 +69,7 @@ func TestQueueHoldsItsLines(t *testing.T) {
 // Two goroutines, heap memory: the race detector watches the hand-over.
 func TestQueueAcrossGoroutines(t *testing.T) {
 	const lines = 100_000
-	q := newQueue()
+	q := newQueue(queueLines, queueBytes)
 	errs := make(chan error, 1)
 	go func() {
 		for want := uint64(0); want < lines; {

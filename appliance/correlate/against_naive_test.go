@@ -227,6 +227,9 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
+// The same, steered by coverage.
+func FuzzAgainstNaive(f *testing.F) { f.Fuzz(rapid.MakeFuzz(dense.run)) }
+
 func (w world) run(t *rapid.T) {
 	p := newPair(t, w.config(t))
 	now := rapid.SampledFrom([]int64{0, -500 * ms, 1_000_000 * ms}).Draw(t, "start")

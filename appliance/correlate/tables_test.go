@@ -1,0 +1,146 @@
+package correlate
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The skip list against a sorted slice: same order, same ties, any node taken out at any time.
+func TestOrderAgainstSlice(t *testing.T) {
+	type entry struct {
+		key  int64
+		ref  uint32
+		node uint32
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		o := newOrder()
+		lists := [2]uint32{o.newList(), o.newList()}
+		var plain [2][]entry
+		for i := range rapid.IntRange(0, 200).Draw(t, "steps") {
+			l := rapid.IntRange(0, 1).Draw(t, "list")
+			if n := len(plain[l]); n > 0 && rapid.IntRange(0, 2).Draw(t, "take out") == 0 {
+				at := rapid.IntRange(0, n-1).Draw(t, "which")
+				o.remove(plain[l][at].node)
+				plain[l] = slices.Delete(plain[l], at, at+1)
+			} else {
+				e := entry{key: rapid.Int64Range(-5, 30).Draw(t, "key"), ref: uint32(i)}
+				e.node = o.insert(lists[l], e.key, e.ref)
+				at, _ := slices.BinarySearchFunc(plain[l], e.key+1, func(e entry, key int64) int { return int(e.key - key) })
+				plain[l] = slices.Insert(plain[l], at, e)
+			}
+			from := rapid.Int64Range(-6, 31).Draw(t, "from")
+			for l := range plain {
+				var want, got []uint32
+				for _, e := range plain[l] {
+					if e.key >= from {
+						want = append(want, e.ref)
+					}
+				}
+				for n := o.from(lists[l], from); n != lists[l]; n = o.nodes[n].next[0] {
+					got = append(got, o.nodes[n].ref)
+				}
+				if !slices.Equal(want, got) {
+					t.Fatalf("list %d from %d: %v, want %v", l, from, got, want)
+				}
+			}
+		}
+	})
+}
+
+// Nodes are reused: a million groups of three at a time need no more than a handful.
+func TestOrderReusesNodes(t *testing.T) {
+	o := newOrder()
+	list := o.newList()
+	var live []uint32
+	for i := range int64(100_000) {
+		live = append(live, o.insert(list, i%7, 0))
+		if len(live) > 3 {
+			o.remove(live[0])
+			live = live[1:]
+		}
+	}
+	if len(o.nodes) > 8 {
+		t.Errorf("%d nodes for 3 entries", len(o.nodes))
+	}
+}
+
+// The index against a map, in a table so small that probes wrap and followers move.
+func TestIndexAgainstMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		keys := map[ref]*Key{}
+		x := newIndex(4, func(r ref) *Key { return keys[r] })
+		plain := map[Key]ref{}
+		next := uint32(0)
+		for range rapid.IntRange(0, 300).Draw(t, "steps") {
+			k := Key{Stream: StreamID(rapid.Uint64Range(1, 2).Draw(t, "stream") << 32), Value: rapid.Int64Range(0, 6).Draw(t, "value"), Tag: TagBucket}
+			have, ok := plain[k]
+			switch {
+			case !ok:
+				r := openRef(next)
+				next++
+				keys[r] = &k
+				x.add(&k, r)
+				plain[k] = r
+			case rapid.Bool().Draw(t, "close"):
+				r := closedRef(next)
+				next++
+				keys[r] = &k
+				x.replace(&k, have, r)
+				plain[k] = r
+			default:
+				x.remove(&k, have)
+				delete(plain, k)
+			}
+			for stream := uint64(1); stream <= 2; stream++ {
+				for value := range int64(7) {
+					k := Key{Stream: StreamID(stream << 32), Value: value, Tag: TagBucket}
+					if got, want := x.find(&k), plain[k]; got != want {
+						t.Fatalf("%+v is found as %x, want %x", k, got, want)
+					}
+				}
+			}
+			if x.n != len(plain) {
+				t.Fatalf("index counts %d keys, want %d", x.n, len(plain))
+			}
+		}
+	})
+}
+
+func TestTexts(t *testing.T) {
+	tx := NewTexts(2)
+	a, b := tx.Add([]byte("a")), tx.Add([]byte("b"))
+	tx.Use(a)
+	tx.Use(a)
+	if !tx.Full() || tx.Add([]byte("a")) != a || tx.Lookup([]byte("b")) != b || tx.Text(b) != "b" {
+		t.Fatalf("a=%d b=%d full=%t", a, b, tx.Full())
+	}
+	tx.Drop(b)
+	tx.Drop(a) // in use
+	if tx.Lookup([]byte("b")) != 0 || tx.Lookup([]byte("a")) != a {
+		t.Error("dropped what is in use, or kept what is not")
+	}
+	tx.Release(a)
+	if tx.Lookup([]byte("a")) != a {
+		t.Error("forgot a text with one use left")
+	}
+	tx.Release(a)
+	if tx.Len() != 0 || tx.Text(a) != "" || tx.Text(99) != "" {
+		t.Errorf("%d texts left", tx.Len())
+	}
+	if c := tx.Add([]byte("c")); tx.Text(c) != "c" {
+		t.Errorf("reused number reads %q", tx.Text(c))
+	}
+}
+
+func TestAppendMillis(t *testing.T) {
+	for ns, want := range map[int64]string{
+		0: "0", 5_000_000: "5", 1: "0.000001", -1: "-0.000001", 1_500_000: "1.5", 16_666_667: "16.666667",
+		-25_000_010: "-25.00001", 1<<63 - 1: "9223372036854.775807", -1 << 63: "-9223372036854.775808",
+	} {
+		if got := string(AppendMillis(nil, ns)); got != want {
+			t.Errorf("%d ns is %s ms, want %s", ns, got, want)
+		}
+	}
+}

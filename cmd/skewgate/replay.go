@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -191,5 +192,16 @@ func parseStrict(p *fastjson.Parser, line []byte) (*fastjson.Value, error) {
 	return v, nil
 }
 
-// shortError keeps a message that quotes hostile input from filling the terminal.
-func shortError(what string, err error) error { return fmt.Errorf("%s: %.160q", what, err.Error()) }
+// shortError keeps a message that quotes hostile input, and says at each depth that it cannot
+// parse, from filling the terminal.
+func shortError(what string, err error) error {
+	text := err.Error()
+	for strings.HasPrefix(text, "cannot parse ") {
+		_, rest, ok := strings.Cut(text, ": ")
+		if !ok {
+			break
+		}
+		text = rest
+	}
+	return fmt.Errorf("%s: %.160q", what, text)
+}

@@ -96,7 +96,7 @@ func (r *replay) message(now clock.Mono, v *fastjson.Value) error {
 	if f[3] == nil {
 		return errors.New("timestamp is missing")
 	}
-	m := correlate.Message{Exact: true}
+	var m correlate.Message
 	if m.Generation, err = readUint(f[6], "generation", math.MaxUint64); err != nil {
 		return err
 	}
@@ -120,9 +120,8 @@ func (r *replay) message(now clock.Mono, v *fastjson.Value) error {
 	if m.Stream, m.Model, err = r.enter(n); err != nil {
 		return err
 	}
-	var readable bool
-	if m.CaptureNS, readable = r.timestamp(f[3]); !readable {
-		m.Raw = r.raw
+	if m.CaptureNS, m.Exact = r.timestamp(f[3]); !m.Exact {
+		m.CaptureNS, m.Raw = detect.RawInstant, r.raw
 	}
 	if frame != "" { // an empty id identifies nothing
 		id := r.ids.Add([]byte(frame))

@@ -44,14 +44,15 @@ func TestTidyTree(t *testing.T) {
 }
 
 // projectFiles lists the files of the project by their path from the top: what git tracks or
-// would track, or, in an unpacked archive, all but the folders that builds write to.
+// would track, or, without git, all but the folders that builds write to.
 func projectFiles(t *testing.T) []string {
 	t.Helper()
 	var names []string
 	// safe.directory: whoever may read the checkout may test it, its owner or not.
 	cmd := exec.Command("git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	cmd.Dir = ".."
-	if _, err := os.Stat(filepath.Join("..", ".git")); err == nil {
+	_, noRepo := os.Stat(filepath.Join("..", ".git"))
+	if cmd.Err == nil && noRepo == nil {
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatalf("git ls-files: %v", err)
@@ -69,7 +70,7 @@ func projectFiles(t *testing.T) []string {
 			return err
 		}
 		name, _ := filepath.Rel("..", path)
-		if slices.Contains([]string{"bin", "out", ".cache"}, name) && d.IsDir() {
+		if slices.Contains([]string{".git", "bin", "out", ".cache"}, name) && d.IsDir() {
 			return filepath.SkipDir
 		}
 		if d.Type().IsRegular() {

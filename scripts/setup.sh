@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh build   a C compiler, for the one cgo program
 #   scripts/setup.sh demo    that, ffmpeg and ONNX Runtime
-#   scripts/setup.sh test    that, and qemu to run the arm64 tests
+#   scripts/setup.sh test    that, qemu to run the arm64 tests, and all Go modules
 #
 # Packages come through apt-get, as root or by sudo. Outside of this checkout nothing else is
 # written but the ordinary caches of go and npm.
@@ -125,6 +125,8 @@ if [ "$mode" != build ]; then
 	runtime_there || did=1
 	scripts/fetch-onnxruntime.sh >/dev/null
 fi
+# All modules, those of the tests too, so that everything works offline from here on.
+[ "$mode" != test ] || go mod download
 if [ -n "$did" ]; then
 	say "all that $mode needs is here now"
 else

@@ -176,7 +176,7 @@ func TestKilledApplianceLeavesNothing(t *testing.T) {
 	// Segments have no names, so with the last process they are gone too: what could be
 	// left are files.
 	for dir, want := range map[string][]string{"run": {"control.sock"}, "state": {"lock"}} {
-		if got := names(t, b.path(dir)); !slices.Equal(got, want) {
+		if got := listing(t, b.path(dir)); !slices.Equal(got, want) {
 			t.Errorf("files in %s after SIGKILL: want %v, which the next start takes over, got %v", dir, want, got)
 		}
 	}
@@ -192,8 +192,8 @@ func TestKilledApplianceLeavesNothing(t *testing.T) {
 	}
 }
 
-// names lists a folder.
-func names(t *testing.T, dir string) []string {
+// listing names what is in a folder.
+func listing(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {

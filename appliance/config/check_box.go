@@ -9,6 +9,7 @@ import (
 	"time"
 )
 
+// unit checks the appliance's name and where its state lives.
 func (c *checker) unit() {
 	c.name("unit", c.cfg.Unit)
 	if c.cfg.StateDir == "" {
@@ -21,6 +22,8 @@ func (c *checker) unit() {
 	c.notAFile("state_dir", c.cfg.StateDir)
 }
 
+// runtime checks what is named outright. What is searched for belongs to the machine and
+// is the doctor's affair, so that a config can be checked anywhere.
 func (c *checker) runtime() {
 	r := &c.cfg.Runtime
 	c.withinInt("runtime.threads", r.Threads, 1, 256)
@@ -58,6 +61,8 @@ func (c *checker) notAFile(key, path string) {
 	}
 }
 
+// path refuses the one pair of settings that can take a core away from everything else:
+// a spinning thread that the scheduler must not interrupt.
 func (c *checker) path() {
 	p := c.cfg.Path
 	if p.Wait != WaitSpin {
@@ -77,6 +82,8 @@ func (c *checker) path() {
 	}
 }
 
+// correlation checks bounds, then R000-11: with max_age ≤ timeout the sweep, which judges
+// stale before timeout, would drop every frame that waits for a model.
 func (c *checker) correlation() {
 	r := &c.cfg.Correlation
 	c.withinTime("correlation.quantum", r.Quantum, 0, time.Minute)
@@ -96,6 +103,7 @@ func (c *checker) correlation() {
 	}
 }
 
+// http takes port 0, too: the kernel then picks a free one.
 func (c *checker) http() {
 	const key = "http.listen"
 	listen := c.cfg.HTTP.Listen

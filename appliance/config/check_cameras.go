@@ -16,6 +16,7 @@ const (
 // maxPictureSide holds what H.264 and H.265 cameras give, twice over.
 const maxPictureSide = 8192
 
+// cameras checks every camera by itself.
 func (c *checker) cameras() {
 	cams := c.cfg.Cameras
 	if c.need("cameras", len(cams) == 0, "name at least one: - {name: gate, source: gate.mp4}") {
@@ -82,6 +83,7 @@ func (c *checker) source(key string, cam *Camera) {
 	}
 }
 
+// film resolves the path and warns when nothing is there.
 func (c *checker) film(key string, cam *Camera) {
 	if strings.HasPrefix(cam.Source.text, "/dev/") {
 		c.failAt(key, "camera devices are not in this version", "take a film's path or an rtsp:// URL")

@@ -9,6 +9,8 @@ import (
 
 const maxClasses = 10_000
 
+// models loads each manifest once, however many models name it: its problems are told
+// once.
 func (c *checker) models() {
 	models := c.cfg.Models
 	if c.need("models", len(models) == 0, "name at least one: - {name: general, manifest: general.yaml, cameras: [gate]}") {
@@ -50,6 +52,7 @@ func (c *checker) replicas(key string, r *Replicas) {
 	}
 }
 
+// servedCameras checks the list that makes a model expected on its cameras.
 func (c *checker) servedCameras(key string, m *Model) {
 	if c.need(key, len(m.Cameras) == 0, "list the cameras this model looks at: cameras: [gate]") {
 		return
@@ -76,6 +79,8 @@ func (c *checker) servedCameras(key string, m *Model) {
 	}
 }
 
+// classes checks the map's form. Whether its keys are classes of the network is known
+// only when the network is loaded.
 func (c *checker) classes(key string, m *Model) {
 	k := key + ".classes"
 	if len(m.Classes) > maxClasses {
@@ -115,6 +120,8 @@ func (c *checker) modelManifest(key string, m *Model, loaded map[string]*Manifes
 	}
 }
 
+// readManifest tells what is wrong with the path at the key that names it, and what is
+// wrong in the file at its place in the file.
 func (c *checker) readManifest(key, path string) *Manifest {
 	if strings.HasSuffix(path, ".onnx") {
 		c.failAt(key, "this is the network itself, not its manifest", "write a manifest beside it, with model: and layout:, and name that")

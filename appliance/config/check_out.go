@@ -5,6 +5,7 @@ import (
 	"os"
 )
 
+// fusion checks bounds, then whether min_models can be reached on each camera.
 func (c *checker) fusion() {
 	f := &c.cfg.Fusion
 	c.within("fusion.skip", f.Skip, 0, 1)
@@ -31,6 +32,8 @@ const (
 	maxFileSize = 1 << 40
 )
 
+// sinks checks each entry and that no two write to one file: their lines would be cut off
+// by each other's rotation.
 func (c *checker) sinks() {
 	sinks := c.cfg.Sinks
 	if len(sinks) == 0 && !c.failed("sinks") {
@@ -69,6 +72,8 @@ func (c *checker) readFiles() map[string]string {
 	return taken
 }
 
+// jsonl checks a sink without touching its path: the sink makes folder and file itself,
+// and one that cannot be written now may be writable when it runs.
 func (c *checker) jsonl(key string, j *JSONL, taken map[string]string) {
 	k := key + ".path"
 	if c.need(k, j.Path == "", "name the file, or - for standard output") {

@@ -37,6 +37,8 @@ func newDecoder(file string, text []byte, opts *Options, out *report, hide redac
 	}
 }
 
+// fail and warn take texts that are already fit to be shown: values through shown, paths
+// through redactor.show.
 func (d *decoder) fail(at mark, key, text, cure string) {
 	d.out.add(Problem{SeverityError, d.file, at.line, at.col, key, text, cure})
 }
@@ -45,6 +47,7 @@ func (d *decoder) warn(at mark, key, text, cure string) {
 	d.out.add(Problem{SeverityWarning, d.file, at.line, at.col, key, text, cure})
 }
 
+// lineHas looks at the text itself, for cures that depend on what was written.
 func (d *decoder) lineHas(line int, text string) bool {
 	return line <= len(d.lines) && strings.Contains(d.lines[line-1], text)
 }
@@ -85,6 +88,7 @@ func (d *decoder) section(n ast.Node, v reflect.Value, key string) {
 	if !ok {
 		return
 	}
+	// Every field has a yaml tag; a missing one would make its key unknown.
 	names := yamlNames(v.Type())
 	for _, p := range pairs {
 		path := join(key, p.name)
@@ -116,6 +120,8 @@ func known(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
 }
 
+// list decodes a sequence into a slice; null is an empty one. Entries that cannot be read
+// stay zero, so that the indices of the others, which messages name, are those of the file.
 func (d *decoder) list(n ast.Node, v reflect.Value, key string) {
 	if _, empty := n.(*ast.NullNode); empty {
 		return
@@ -133,7 +139,8 @@ func (d *decoder) list(n ast.Node, v reflect.Value, key string) {
 	}
 }
 
-// table decodes a mapping with free keys.
+// table decodes a mapping with free keys, such as class names. Its keys are taken as
+// text, whatever YAML thinks of 0 or yes.
 func (d *decoder) table(n ast.Node, v reflect.Value, key string) {
 	pairs, ok := d.pairs(n, key)
 	if !ok {
@@ -183,6 +190,7 @@ func (d *decoder) pairs(n ast.Node, key string) ([]pair, bool) {
 	return nil, false
 }
 
+// isPlainKey leaves out ? keys, anchors, tags and <<, which strict reading has no use for.
 func isPlainKey(k ast.MapKeyNode) bool {
 	switch k.(type) {
 	case *ast.StringNode, *ast.IntegerNode, *ast.BoolNode, *ast.FloatNode, *ast.NullNode:

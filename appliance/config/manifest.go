@@ -23,6 +23,7 @@ type Manifest struct {
 	MaxBoxes  int      `yaml:"max_boxes" json:"max_boxes"`   // per picture, best first
 }
 
+// Bounds of a manifest; the detector has the same.
 const (
 	maxNames      = 10_000
 	maxLabelBytes = 128
@@ -62,6 +63,7 @@ func loadManifest(path string, opts *Options, out *report, hide redactor) *Manif
 	return m
 }
 
+// manifest checks the manifest's own values, then the network it names.
 func (c *checker) manifest(m *Manifest) {
 	c.within("threshold", m.Threshold, 0, 1)
 	c.within("nms_iou", m.NMSIoU, 0, 1)

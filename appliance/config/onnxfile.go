@@ -18,6 +18,7 @@ func checkONNX(r io.ReaderAt, size int64) error {
 	if err != nil && err != io.EOF {
 		return err
 	}
+	// What most often lies there in place of a model has a cure of its own.
 	switch h := head[:n]; {
 	case n == 0:
 		return errors.New("the file is empty")
@@ -80,6 +81,8 @@ type walker struct {
 	err    error
 }
 
+// next goes to the next field and sets field, wire and the field's value or place. It is
+// false at the end and after an error.
 func (w *walker) next() bool {
 	if w.err != nil || w.at == w.end {
 		return false
@@ -116,6 +119,7 @@ func (w *walker) next() bool {
 	return w.err == nil
 }
 
+// sub walks the message that the current field holds.
 func (w *walker) sub() *walker { return &walker{r: w.r, at: w.lo, end: w.hi} }
 
 func (w *walker) fail(format string, args ...any) {
@@ -124,6 +128,7 @@ func (w *walker) fail(format string, args ...any) {
 	}
 }
 
+// skip steps over n bytes that must be there: this is what finds a truncated file.
 func (w *walker) skip(n uint64) {
 	if left := uint64(w.end - w.at); n > left {
 		w.fail("a field of %d bytes where %d are left (a truncated file?)", n, left)
@@ -139,6 +144,7 @@ func (w *walker) varint() uint64 {
 		w.fail("read: %w", err)
 		return 0
 	}
+	// At most ten bytes; Uvarint refuses an eleventh and what does not fit 64 bits.
 	v, used := binary.Uvarint(buf[:n])
 	if used <= 0 {
 		w.fail("a number that does not end")

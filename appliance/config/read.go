@@ -17,6 +17,7 @@ const maxFileBytes = 256 << 10
 // readBounded reads a whole small regular file. Anything else (a folder, a device, a
 // FIFO that would block) is refused before it is read.
 func readBounded(path string, limit int64) ([]byte, error) {
+	// Stat before open: opening a FIFO would wait for its writer.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, bare(err)

@@ -72,6 +72,7 @@ func (d *decoder) scalar(n ast.Node, v reflect.Value, key string) {
 	default:
 		panic(fmt.Sprintf("config: no rule for %s at %s", v.Type(), key)) // a fault of ours that any load shows
 	}
+	// Quotes say text. A value out of the environment has to be quoted inside { }.
 	switch numeric := v.Type() != durationType && (v.Kind() == reflect.Int || v.Kind() == reflect.Float64 || v.Kind() == reflect.Bool); {
 	case want != "":
 		d.fail(start(n), key, d.isNot(n, want), "")
@@ -101,6 +102,8 @@ func (d *decoder) word(n ast.Node, v reflect.Value, key, text string, list wordL
 
 // The read functions return "" or what they want in place of the text.
 
+// readDuration takes Go durations alone: a bare 25 would be milliseconds to one reader and
+// seconds to another.
 func readDuration(text string, out *time.Duration) string {
 	v, err := time.ParseDuration(text)
 	if err != nil {
@@ -110,6 +113,7 @@ func readDuration(text string, out *time.Duration) string {
 	return ""
 }
 
+// readBool takes YAML 1.2's two words; yes and on are text.
 func readBool(text string, out *bool) string {
 	if text != "true" && text != "false" {
 		return "true or false"
@@ -127,6 +131,7 @@ func readInt(text string, out *int) string {
 	return ""
 }
 
+// readFloat takes decimals, with an exponent too; not infinity, hex or 1_000.
 func readFloat(text string, out *float64) string {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || strings.ContainsAny(text, "xX_pP") {

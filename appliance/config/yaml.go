@@ -35,10 +35,12 @@ func (d *decoder) syntaxTree(text []byte) (root ast.Node) {
 			root = nil
 		}
 	}()
+	// The lexer is linear and safe to run on anything; the parser is not.
 	tokens := lexer.Tokenize(string(text))
 	if !d.checkTokens(tokens) {
 		return nil
 	}
+	// Duplicate keys are let through here: the decoder finds all of them, the parser one.
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		d.failSyntax(err)

@@ -25,6 +25,8 @@ type file struct {
 	cutAt    int64 // where a half line begins that could not be cut off yet; -1 = none
 }
 
+// open makes the file if need be, readable by its group and by nobody else: it tells who
+// was where. It reads, too, for the sake of a half line at the end.
 func (f *file) open() error {
 	fd, err := openRetry(f.path, unix.O_RDWR|unix.O_CREAT|unix.O_APPEND, 0o640)
 	if err != nil {
@@ -75,6 +77,7 @@ func isOurs(half []byte) bool {
 	return strings.HasPrefix(string(half[:min(len(half), len(begin))]), begin) || strings.HasPrefix(begin, string(half))
 }
 
+// write appends a whole line, or leaves the file as it was and says why.
 func (f *file) write(line []byte) error {
 	// One stat answers two questions: is it still our file that lies at the path (or has
 	// a logrotate or a hand moved it), and how large is it (somebody may have emptied it).
@@ -146,6 +149,7 @@ func (f *file) rotate() error {
 	return f.open()
 }
 
+// numbered is the path of the i-th file set aside; the 0th is the current one.
 func (f *file) numbered(i int) string {
 	if i == 0 {
 		return f.path

@@ -106,6 +106,7 @@ func (f *Frame) appendModels(b []byte) []byte {
 	return append(b, '}')
 }
 
+// appendJSON appends one box; by and scores name the same models.
 func (x *Box) appendJSON(b []byte) []byte {
 	b = append(b, `{"box":[`...)
 	for i, v := range [...]float64{x.X1, x.Y1, x.X2, x.Y2} {
@@ -133,6 +134,8 @@ func (x *Box) appendJSON(b []byte) []byte {
 	return append(b, "}}"...)
 }
 
+// finite looks at all numbers before the first byte is written, so that an error leaves
+// no half object behind.
 func (f *Frame) finite() bool {
 	for i := range f.Boxes {
 		x := &f.Boxes[i]
@@ -151,6 +154,7 @@ func (f *Frame) finite() bool {
 // finite looks at the float32, which is what is written.
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(float64(float32(v)), 0) }
 
+// appendKey appends the i-th key of an object with its comma and colon.
 func appendKey(b []byte, i int, key string) []byte {
 	if i > 0 {
 		b = append(b, ',')
@@ -173,7 +177,7 @@ func appendNumber(b []byte, v float64) []byte {
 func appendText[T string | []byte](b []byte, s T) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
-	from := 0
+	from := 0 // what lies before it is written
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {

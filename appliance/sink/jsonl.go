@@ -164,6 +164,7 @@ func (s *JSONL) count(n *atomic.Uint64, line []byte) {
 	s.queue.pop()
 }
 
+// failed notes a failed try. Frames that find the queue full from now on are lost to it.
 func (s *JSONL) failed(err error) {
 	s.counters.writeErrors.Add(1)
 	s.set(&health{StateFailing, err.Error()}, true)

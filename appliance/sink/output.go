@@ -48,6 +48,8 @@ func (t *target) open() error {
 	return nil
 }
 
+// write opens what is not open. A file that others have moved is followed within the
+// same call: nothing is lost to a logrotate.
 func (t *target) write(line []byte) error {
 	if err := t.open(); err != nil {
 		return err
@@ -83,6 +85,8 @@ func writeOnce(fd int, b []byte) (int, error) {
 	}
 }
 
+// openRetry opens without waiting: O_NONBLOCK matters for a FIFO without a reader, which
+// is an error (ENXIO) then, and means nothing for a plain file.
 func openRetry(path string, flags int, mode uint32) (int, error) {
 	for {
 		fd, err := unix.Open(path, flags|unix.O_CLOEXEC|unix.O_NONBLOCK, mode)

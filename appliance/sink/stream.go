@@ -21,6 +21,7 @@ type stream struct {
 	half     bool // an earlier line broke off in its middle
 }
 
+// open gets a descriptor that does not block, where there is one.
 func (s *stream) open() error {
 	if s.fd >= 0 {
 		return nil
@@ -62,6 +63,7 @@ func (s *stream) adopt(fd int) error {
 	return nil
 }
 
+// write goes on where a stalled line stopped; the caller offers the same line again.
 func (s *stream) write(line []byte) error {
 	if err := s.open(); err != nil {
 		return err

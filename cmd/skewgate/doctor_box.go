@@ -21,6 +21,7 @@ import (
 // The oldest kernel this was built for has close_range (5.9) and sealed memfds.
 const minKernelMajor, minKernelMinor = 5, 10
 
+// kernel is read from /proc rather than uname, which a test cannot replace.
 func (d *doctor) kernel() {
 	text, err := fs.ReadFile(d.root, "proc/sys/kernel/osrelease")
 	release := strings.TrimSpace(string(text))
@@ -65,6 +66,7 @@ func (d *doctor) cores() {
 // minMemory is what two small cameras with a detector each need.
 const minMemory = 512 << 20
 
+// memory counts what a limit leaves, too: in a container MemAvailable is the whole box's.
 func (d *doctor) memory() {
 	available, err := memAvailable(d.root)
 	if err != nil {
@@ -175,6 +177,7 @@ func (d *doctor) sharedMemory() {
 	d.fine("shared memory", "memfd, seals, read-only reopening and futex work")
 }
 
+// futexSleeps waits once on a doorbell, through the same code as the path.
 func futexSleeps(s *shm.Segment) error {
 	if err := shm.FormatDoorbell(s.Bytes()); err != nil {
 		return err

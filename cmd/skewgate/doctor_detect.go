@@ -28,8 +28,10 @@ func (d *doctor) detectors(r *config.Runtime, cfg *config.Config) {
 	} else if out, err := d.run(detect, "--version"); err != nil {
 		d.finding("skewgate-detect", fmt.Sprintf("run %s: %v", detect, err), "build it anew with make build")
 		detect = ""
+	} else if theirs := strings.TrimPrefix(strings.TrimSpace(string(out)), "skewgate-detect version "); theirs != version {
+		d.finding("skewgate-detect", fmt.Sprintf("%s is version %.60q, this is %q", detect, theirs, version), "build or install both together: they share memory")
 	} else {
-		d.fine("skewgate-detect", "%s, %s", detect, strings.TrimPrefix(strings.TrimSpace(string(out)), "skewgate-detect "))
+		d.fine("skewgate-detect", "%s, version %s", detect, theirs)
 	}
 	library, tried := r.FindLibrary(d.exe, d.env)
 	if library == "" {
@@ -102,6 +104,8 @@ func (d *doctor) model(detect, library string, m *config.Model) {
 	}
 }
 
+// inspect has skewgate-detect look at a network or manifest. What it found is in the
+// answer; an error means that there is no answer.
 func (d *doctor) inspect(detect, library, path string) (*inspection, error) {
 	out, err := d.run(detect, "inspect", "--json", "--library", library, path)
 	in := new(inspection)

@@ -88,6 +88,13 @@ func TestDoctorNamesWhatIsMissing(t *testing.T) {
 			t.Errorf("%s: got %+v, want a finding with %q", name, f, want)
 		}
 	}
+	other := put("other", "#!/bin/sh\necho skewgate-detect version v0.0.1\n", 0o700)
+	elder := checkFolder(t, "c.yaml", checkConfig+"runtime: {detect: "+other+"}\n")
+	_, facts = diagnose(t, []string{"PATH=/usr/bin:/bin", "CAM_PASS=x"}, "-c", filepath.Join(elder, "c.yaml"))
+	if f := facts["skewgate-detect"]; f.OK || !strings.Contains(f.Text, "v0.0.1") {
+		t.Errorf("skewgate-detect: got %+v, want a finding with its version", f)
+	}
+
 	_, facts = diagnose(t, []string{"PATH=/nowhere", "SKEWGATE_ONNXRUNTIME=/nowhere/lib.so"})
 	for name, want := range map[string]string{"ffmpeg": "not found", "ONNX Runtime": "not at /nowhere/lib.so"} {
 		if f := facts[name]; f.OK || !strings.Contains(f.Text, want) {

@@ -63,6 +63,8 @@ type planSink struct {
 	Keep    int    `json:"keep"`
 }
 
+// planOf draws the plan out of a config. Everything that may come from the environment
+// goes through Redact.
 func planOf(cfg *config.Config) *plan {
 	const msNS = 1e6
 	c, f := cfg.Correlation, cfg.Fusion
@@ -105,6 +107,7 @@ func planOf(cfg *config.Config) *plan {
 	return p
 }
 
+// print gives the plan as a table, one row for each camera, model and sink.
 func (p *plan) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(what, name, format string, args ...any) {

@@ -158,10 +158,10 @@ func TestVersion(t *testing.T) {
 		t.Errorf("got %s", text.stdout)
 	}
 	stamped := filepath.Join(t.TempDir(), "skewgate")
-	if out, err := exec.Command("go", "build", "-ldflags", "-X main.version=v9.8.7", "-o", stamped, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags", "-X main.version=v9.8.7 -X main.commit=abcdef", "-o", stamped, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if out, err := exec.Command(stamped, "version").Output(); err != nil || !strings.HasPrefix(string(out), "skewgate v9.8.7\n") {
-		t.Errorf("stamped v9.8.7, says %s (%v)", out, err)
+	if out, err := exec.Command(stamped, "version").Output(); err != nil || !strings.HasPrefix(string(out), "skewgate v9.8.7\ncommit       abcdef") {
+		t.Errorf("stamped v9.8.7 of abcdef, says %s (%v)", out, err)
 	}
 }

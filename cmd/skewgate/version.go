@@ -14,8 +14,12 @@ import (
 	"github.com/skewgate/skewgate/shm"
 )
 
-// version is set by the build: -ldflags "-X main.version=…".
-var version = "dev"
+// version and commit are set by the build: -ldflags "-X main.version=… -X main.commit=…".
+// Without, commit is what the go tool has stamped, if it has.
+var (
+	version = "dev"
+	commit  = ""
+)
 
 // versions is what `version --json` prints.
 type versions struct {
@@ -51,7 +55,7 @@ func newVersionCmd() *cobra.Command {
 
 func thisVersion() versions {
 	v := versions{
-		Schema: 1, Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Schema: 1, Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		ABI: shm.Version, Schemas: map[string]int{"fused_frame": sink.Schema, "status": status.Schema},
 	}
 	info, ok := debug.ReadBuildInfo()
@@ -59,10 +63,10 @@ func thisVersion() versions {
 		return v
 	}
 	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
+		switch {
+		case s.Key == "vcs.revision" && commit == "":
 			v.Commit = s.Value
-		case "vcs.modified":
+		case s.Key == "vcs.modified":
 			v.Modified = s.Value == "true"
 		}
 	}

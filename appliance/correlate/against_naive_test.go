@@ -223,7 +223,11 @@ var dense = world{
 // R000: every rule, against a second writing of the rules. Identities hold after every event.
 func TestAgainstNaive(t *testing.T) {
 	for name, w := range map[string]world{"sparse": sparse, "dense": dense} {
-		t.Run(name, func(t *testing.T) { rapid.Check(t, w.run) })
+		t.Run(name, func(t *testing.T) {
+			for range 5 { // times -rapid.checks
+				rapid.Check(t, w.run)
+			}
+		})
 	}
 }
 

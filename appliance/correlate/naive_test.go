@@ -314,11 +314,12 @@ func (v *naive) place(m naiveMessage, cc CameraConfig, t int64) *naiveGroup {
 	if cc.Match == MatchWindow && m.readable {
 		for _, o := range append(slices.Clone(v.open), v.closed...) {
 			if mem := o.has(m.model); v.window(o, m) && mem != nil && mem.ns == t {
-				v.n.DupResend++
-				return nil
+				g, isClosed = o, slices.Contains(v.closed, o)
 			}
 		}
-		g, isClosed = v.nearest(m, cc.WindowNS, t)
+		if g == nil {
+			g, isClosed = v.nearest(m, cc.WindowNS, t)
+		}
 	} else {
 		for _, o := range v.open {
 			if o.camera == m.camera && o.epoch == m.epoch && o.note == note {

@@ -88,15 +88,11 @@ func (c *Correlator) place(now clock.Mono, cam *camera, ep *epoch, m *Message, m
 	var g *group
 	var k Key
 	if cam.match == MatchWindow && readable {
-		found := c.nearest(ep, m.Model, t, cam.windowNS)
-		switch {
-		case found.resend:
-			c.n.DupResend++
-			return nil, DupResend
-		case found.closed != nil:
-			return nil, c.meetClosed(now, found.closed, m, mod, t, true)
+		open, closed := c.nearest(ep, m.Model, t, cam.windowNS)
+		if closed != nil {
+			return nil, c.meetClosed(now, closed, m, mod, t, true)
 		}
-		g = found.open
+		g = open
 		k = Key{Stream: m.Stream, Value: t, Tag: TagWindow}
 	} else {
 		k = c.keyOf(cam, m, t, readable, rawText)

@@ -1,26 +1,19 @@
 package correlate
 
-// candidate is what a window match found: at most one of its fields is set.
-type candidate struct {
-	resend bool    // a group or record holds this model at this very instant
-	open   *group  // join this
-	closed *record // late for this
-}
-
-// nearest finds what a message of a model captured at t belongs to: among the open groups and
-// closed records that lack the model and whose capture times including t spread over at most
-// windowNS, the one whose first instant is nearest to t. A closed one must be strictly nearer
-// than every open one; of two as near the one with the earlier instant wins.
+// nearest finds what a message of a model captured at t belongs to: an open group, a closed
+// record, or neither. What holds the model at this very instant is it, for the message is the
+// same once more. Else, among the open groups and closed records that lack the model and whose
+// capture times including t spread over at most windowNS, it is the one whose first instant is
+// nearest to t. A closed one must be strictly nearer than every open one; of two as near the
+// one with the earlier instant wins.
 //
 // Every member lies within windowNS of the first instant, so only first instants that near to t
 // are looked at. They are few unless somebody floods one window; Limits.Closed and MaxPending
 // bound them.
-func (c *Correlator) nearest(ep *epoch, id ModelID, t, windowNS int64) candidate {
+func (c *Correlator) nearest(ep *epoch, id ModelID, t, windowNS int64) (open *group, closed *record) {
 	if ep.anchor == 0 {
-		return candidate{}
+		return nil, nil
 	}
-	var open *group
-	var closed *record
 	var openNS, closedNS int64
 	upTo := addSaturating(t, windowNS)
 	for n := c.order.from(ep.anchor, subSaturating(t, windowNS)); n != ep.anchor; n = c.order.nodes[n].next[0] {
@@ -33,7 +26,7 @@ func (c *Correlator) nearest(ep *epoch, id ModelID, t, windowNS int64) candidate
 			rec := c.closed.at(r.id())
 			switch have := rec.holds(id); {
 			case have != nil && ep.camera.matched(id, have.ns) == t:
-				return candidate{resend: true}
+				return nil, rec
 			case have == nil && fits(rec.minNS, rec.maxNS, t, windowNS) && (closed == nil || distance < closedNS):
 				closed, closedNS = rec, distance
 			}
@@ -42,15 +35,15 @@ func (c *Correlator) nearest(ep *epoch, id ModelID, t, windowNS int64) candidate
 		g := c.groups[ref(node.ref).id()]
 		switch i := g.member(id); {
 		case i >= 0 && ep.camera.matched(id, g.Members[i].CaptureNS) == t:
-			return candidate{resend: true}
+			return g, nil
 		case i < 0 && fits(g.minNS, g.maxNS, t, windowNS) && (open == nil || distance < openNS):
 			open, openNS = g, distance
 		}
 	}
 	if closed != nil && (open == nil || closedNS < openNS) {
-		return candidate{closed: closed}
+		return nil, closed
 	}
-	return candidate{open: open}
+	return open, nil
 }
 
 // fits reports whether minNS … maxNS stretched to t is no wider than windowNS.

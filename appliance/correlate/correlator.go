@@ -22,6 +22,7 @@ type Correlator struct {
 	modelIDs  map[string]ModelID
 	bitModels []*model // by bit
 
+	// Sets of models, by bit.
 	expected    uint64 // of cameras without their own
 	expectedSet bool   // SetExpected has been called: cameras no longer have their own
 	down        uint64 // models known dead everywhere
@@ -30,6 +31,8 @@ type Correlator struct {
 	started bool // last holds an instant
 	last    clock.Mono
 
+	// What is open and what was: groups and records stay where they are once allocated, and
+	// are pooled; only the slices that list them grow.
 	index          index
 	groups         []*group
 	spare          *group // the pool, chained by next
@@ -40,7 +43,7 @@ type Correlator struct {
 	order          order
 	raw            *Texts
 	rawText        []byte // scratch: the shortened text of the message in hand
-	ready          []*group
+	ready          []*group // scratch: groups to close, while they are judged
 	n              Counters
 	skew           *hist.Window
 }
@@ -115,6 +118,7 @@ func (c *Correlator) advance(now clock.Mono) clock.Mono {
 	return now
 }
 
+// clamp keeps the clock from running back, and within bounds so that ages never overflow.
 func (c *Correlator) clamp(now clock.Mono) (clamped clock.Mono, back bool) {
 	now = min(max(now, -maxSpanNS), maxSpanNS)
 	if c.started && now < c.last {
@@ -141,6 +145,8 @@ func (c *Correlator) sweep(now clock.Mono) {
 	}
 }
 
+// addSaturating and subSaturating stay at the end of the range where an int64 cannot hold the
+// result: instants come from strangers.
 func addSaturating(a, b int64) int64 {
 	s := a + b
 	if (a^s)&(b^s) < 0 { // both operands have the other sign

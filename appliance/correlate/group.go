@@ -200,6 +200,7 @@ func (c *Correlator) span(g *group, t int64) {
 	}
 	grown := t > g.maxNS
 	g.minNS, g.maxNS = min(g.minNS, t), max(g.maxNS, t)
+	// A bucket ends where it ends; what a frame id stands for may turn out to be later.
 	if first || grown && g.Key.Tag == TagID {
 		if g.settleNode != 0 {
 			c.order.remove(g.settleNode)

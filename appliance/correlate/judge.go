@@ -23,7 +23,7 @@ func (c *Correlator) judge(g *group) Reason {
 		return Quorum
 	}
 	if g.settleNode == 0 || len(g.epoch.progress) == 0 {
-		return 0
+		return 0 // an unreadable instant is never passed
 	}
 	ns := c.order.nodes[g.settleNode].key
 	for ; missing != 0; missing &= missing - 1 {
@@ -92,6 +92,7 @@ func (c *Correlator) close(now clock.Mono, g *group, reason Reason) {
 	if g.settleNode != 0 {
 		c.order.remove(g.settleNode)
 	}
+	// On record first: out may look at the counters, and must find this group closed.
 	remembered := c.remember(now, g)
 	switch reason {
 	case Quorum:

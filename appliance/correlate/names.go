@@ -95,6 +95,7 @@ func (c *Correlator) cameraIndex(unit, name string) (uint32, error) {
 	if len(c.cameras) > c.limits.Cameras {
 		return 0, fmt.Errorf("enter camera %q of unit %q: %w: %d cameras are known", name, unit, ErrFull, c.limits.Cameras)
 	}
+	// [0] is unused, so the table is full when it has one entry more than its limit.
 	settings, ok := c.cfg.Cameras[unit+"/"+name]
 	if !ok {
 		settings = c.cfg.Camera

@@ -29,13 +29,15 @@ func (c *Correlator) Step(now clock.Mono, m *Message) Verdict {
 		return Refused
 	}
 	now, back := c.clamp(now)
-	c.sweep(now)
+	c.sweep(now) // first, so that a message at the deadline is late even if nobody ticked
 
 	readable := !m.unreadable()
 	t, rawText := int64(0), int64(0)
 	if readable {
 		t = cam.matched(m.Model, m.CaptureNS)
 	} else {
+		// The text becomes the key unless a frame id does. A new one that finds no room is
+		// refused before anything else is counted.
 		c.rawText = detect.AppendRaw(c.rawText[:0], m.Raw)
 		if c.keyOf(cam, m, 0, false, 0).Tag == TagRaw {
 			if rawText = c.raw.Lookup(c.rawText); rawText == 0 && c.raw.Full() {
@@ -55,6 +57,7 @@ func (c *Correlator) Step(now clock.Mono, m *Message) Verdict {
 		c.n.Unparsed++
 		mod.unparsed++
 	}
+	// Before the group is looked at: a misnamed model is mostly late too, and the name is the clue.
 	if cam.expected&mod.bit == 0 {
 		c.n.Unexpected++
 		mod.unexpected++
@@ -69,6 +72,7 @@ func (c *Correlator) Step(now clock.Mono, m *Message) Verdict {
 	}
 
 	g, verdict := c.place(now, cam, ep, m, mod, t, readable, rawText)
+	// A message alone can complete only the group that it joined; with a promise in it, others.
 	if c.cfg.ImplicitProgress && readable {
 		c.promise(now, cam, ep, mod, subSaturating(t, 1), g)
 	} else if g != nil {
@@ -109,6 +113,8 @@ func (c *Correlator) place(now clock.Mono, cam *camera, ep *epoch, m *Message, m
 			k.Value = c.raw.Add(c.rawText)
 		}
 	}
+	// A new group needs no further questions; an open one may belong to another generation,
+	// which is asked before duplicates are told.
 	if g == nil {
 		g = c.open(now, k, cam, ep)
 	} else {

@@ -84,9 +84,10 @@ func replayAll(in io.Reader, out, complain io.Writer) error {
 	lines := &replayLines{r: bufio.NewReaderSize(in, 1<<16)}
 	r := &replay{out: bufio.NewWriter(out), raw: make([]byte, 0, 64)}
 
+	// The first line is judged as a config whatever it is: an empty file has none.
 	first, err := lines.next()
 	if err == io.EOF {
-		first, err = nil, nil // an empty file has no config
+		first, err = nil, nil
 	}
 	if err == nil || errors.Is(err, errReplayLine) {
 		if err == nil {
@@ -110,6 +111,7 @@ func replayAll(in io.Reader, out, complain io.Writer) error {
 		default:
 			problem = r.event(line)
 		}
+		// Counted once, explained a few times, and the run goes on.
 		switch problem {
 		case nil:
 			continue
@@ -156,6 +158,7 @@ func (l *replayLines) next() ([]byte, error) {
 	l.number++
 	l.buf = l.buf[:0]
 	long := false
+	// A long line is read to its end piece by piece and thrown away, so it costs no memory.
 	for {
 		part, err := l.r.ReadSlice('\n')
 		if !long && len(l.buf)+len(part) > replayLineMax+1 {

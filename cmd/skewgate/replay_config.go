@@ -69,7 +69,7 @@ func (r *replay) configure(line []byte) error {
 		return errors.New(`config: missing: the first line must be {"config":{…}}`)
 	}
 	cfg := correlate.DefaultConfig()
-	cfg.MaxAgeNS = correlate.Never
+	cfg.MaxAgeNS = correlate.Never // null and absent: no group is too old
 	cfg.Limits.SkewSamples = replaySamples
 	cr, err := readConfigFields(top[0], "config", replayConfigKeys)
 	if err != nil {
@@ -98,6 +98,7 @@ func (r *replay) configure(line []byte) error {
 			cr.refuse(err)
 		}
 	}
+	// There is no safe default: [] switches early closing off, which must be said.
 	if cr.values["expected"] == nil {
 		cr.refuse(errors.New(`expected: missing: list the models of a quorum, [] for none`))
 	}
@@ -187,6 +188,7 @@ func (cr *configReader) cameras(cfg *correlate.Config) {
 			cr.refuse(err)
 			return
 		}
+		// What a camera does not say is as for all; what it says replaces, offsets as a whole.
 		cc := cfg.Camera
 		one.camera(&cc)
 		for _, err := range one.errs {

@@ -26,6 +26,7 @@ func (r *replay) event(line []byte) error {
 	if err != nil {
 		return err
 	}
+	// Exactly one kind: what else a line holds is for other readers.
 	kind := 0
 	for i := 1; i < len(v); i++ {
 		if v[i] != nil {
@@ -58,7 +59,7 @@ func (r *replay) event(line []byte) error {
 	return errors.New("event has none of msg, tick, set_expected, watermark, model_down")
 }
 
-// names are what messages and watermarks begin with.
+// names are what messages, watermarks and deaths begin with.
 type names struct {
 	unit, camera, model string
 	epoch               uint32
@@ -74,7 +75,7 @@ func readNames(unit, camera, model, epoch *fastjson.Value) (n names, err error) 
 	return n, errors.Join(errs[:]...)
 }
 
-// ids enters the names into the correlator's tables.
+// enter puts the names into the correlator's tables, which are bounded.
 func (r *replay) enter(n names) (correlate.StreamID, correlate.ModelID, error) {
 	stream, err := r.c.Stream(n.unit, n.camera, n.epoch)
 	if err != nil {
@@ -117,6 +118,7 @@ func (r *replay) message(now clock.Mono, v *fastjson.Value) error {
 			return errors.New("frame_id is longer than 255 bytes")
 		}
 	}
+	// From here on only a full table refuses: the line itself is good.
 	if m.Stream, m.Model, err = r.enter(n); err != nil {
 		return err
 	}

@@ -126,7 +126,8 @@ func parseMillis(literal string) (int64, error) {
 		return 0, nil
 	}
 	trimmed := strings.TrimRight(digits, "0")
-	// The value is trimmed × 10^shift ns.
+	// The value is trimmed × 10^shift ns; trailing zeros are moved into the exponent, so a
+	// negative shift means that digits below 1 ns are left.
 	shift := 6 - len(fraction) + len(digits) - len(trimmed)
 	if exponent != "" {
 		e, err := strconv.Atoi(exponent)

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -135,29 +134,15 @@ func (c *replayCase) check(t *testing.T, out []byte, code int) {
 	}
 }
 
-// buildSkewgate builds the real program once, as it is shipped: without cgo.
-var buildSkewgate = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "skewgate-replay")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "skewgate")
-	cmd := exec.Command("go", "build", "-o", path, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build skewgate: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
 // R000-4, R000-5, R000-6 and the rest: every case, core and ext, through the real program,
 // whatever the machine's time zone.
 func TestReplayCasesThroughTheProgram(t *testing.T) {
-	path, err := buildSkewgate()
-	if err != nil {
-		t.Fatal(err)
+	path := filepath.Join(t.TempDir(), "skewgate")
+	build := exec.Command("go", "build", "-o", path, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build skewgate: %v\n%s", err, out)
 	}
-	t.Cleanup(func() { os.RemoveAll(filepath.Dir(path)) })
 	for _, tz := range []string{"UTC", "Asia/Seoul"} {
 		for _, c := range replayCases(t) {
 			t.Run(tz+"/"+c.Name, func(t *testing.T) {

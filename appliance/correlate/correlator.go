@@ -42,7 +42,7 @@ type Correlator struct {
 	closed         closedRecords
 	order          order
 	raw            *Texts
-	rawText        []byte // scratch: the shortened text of the message in hand
+	rawText        []byte   // scratch: the shortened text of the message in hand
 	ready          []*group // scratch: groups to close, while they are judged
 	n              Counters
 	skew           *hist.Window

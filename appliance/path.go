@@ -17,12 +17,9 @@ import (
 	"github.com/skewgate/skewgate/shm"
 )
 
-// Bounds of one turn and of one wait.
+// Bounds of one turn.
 const (
 	maxMessagesPerTurn = 1024
-	maxWaitNS          = int64(5 * time.Millisecond)   // a wrecked doorbell costs at most this
-	spinBudgetNS       = int64(50 * time.Microsecond)  // adaptive: spin only if work comes this often
-	intervalNS         = int64(time.Millisecond)       // wait: interval
 	snapshotNS         = int64(200 * time.Millisecond) // between two status snapshots
 )
 
@@ -31,8 +28,7 @@ const (
 type path struct {
 	a        *Appliance
 	log      *slog.Logger
-	bell     *shm.Doorbell
-	wait     config.Wait
+	wait     *Waiter
 	cameras  []*camera
 	replicas []*replica
 	disp     *dispatch.Dispatcher
@@ -40,9 +36,6 @@ type path struct {
 	out      publisher
 	message  correlate.Message // reused
 	boxes    []detect.Box      // reused
-
-	gapNS    int64 // moving mean of the time between two turns with work
-	lastWork clock.Mono
 
 	ended    atomic.Bool
 	turned   atomic.Int64  // when the last turn began
@@ -54,8 +47,8 @@ type path struct {
 
 func newPath(a *Appliance, bell *shm.Doorbell, cameras []*camera, replicas []*replica) (*path, error) {
 	p := &path{
-		a: a, log: a.o.Log, bell: bell, wait: a.cfg.Path.Wait, cameras: cameras, replicas: replicas,
-		requests: make(chan func()), gapNS: maxWaitNS,
+		a: a, log: a.o.Log, wait: NewWaiter(a.cfg.Path.Wait, bell), cameras: cameras, replicas: replicas,
+		requests: make(chan func()),
 	}
 	var err error
 	if p.corr, err = p.newCorrelator(); err != nil {
@@ -102,7 +95,9 @@ func (p *path) run() {
 		now := clock.Now()
 		p.turned.Store(int64(now))
 		n := p.turn(now)
-		p.rest(now, n)
+		if err := p.wait.Rest(now, n, p.dueNS, p.pending); err != nil {
+			p.log.Error("wait on the doorbell", "err", err)
+		}
 	}
 	p.takeView(clock.Now())
 }
@@ -139,41 +134,12 @@ func (p *path) turn(now clock.Mono) int {
 	return n
 }
 
-// rest waits as the config says. The doorbell wakes it when a child has published.
-func (p *path) rest(now clock.Mono, worked int) {
-	if worked > 0 {
-		// A moving mean over about eight turns: one late frame must not end the spinning,
-		// one burst must not begin it.
-		p.gapNS += (int64(now.Sub(p.lastWork)) - p.gapNS) / 8
-		p.lastWork = now
-		return
-	}
-	switch p.wait {
-	case config.WaitSpin:
-		return
-	case config.WaitInterval:
-		p.sleep(intervalNS, func() bool { return false })
-	default:
-		if p.gapNS < spinBudgetNS && int64(now.Sub(p.lastWork)) < spinBudgetNS {
-			return
-		}
-		p.sleep(p.waitNS(now), p.pending)
-	}
-}
-
-// waitNS is the time until something is due, at most maxWaitNS.
-func (p *path) waitNS(now clock.Mono) int64 {
-	due := maxWaitNS
+// dueNS is the time until something is due, at most most.
+func (p *path) dueNS(now clock.Mono, most int64) int64 {
 	if at, ok := p.corr.NextDeadline(); ok {
-		due = min(due, int64(at.Sub(now)))
+		most = min(most, int64(at.Sub(now)))
 	}
-	return max(due, 1)
-}
-
-func (p *path) sleep(timeoutNS int64, check func() bool) {
-	if err := p.bell.Sleep(check, timeoutNS); err != nil {
-		p.log.Error("wait on the doorbell", "err", err)
-	}
+	return max(most, 1)
 }
 
 // pending says whether a child has published since the last turn: asked once more

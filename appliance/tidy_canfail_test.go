@@ -44,6 +44,8 @@ func TestTidyCanFail(t *testing.T) {
 		{"tests need no C compiler", importProblems(pkg("appliance/fuse", "", "", "appliance/onnx")), "a test of appliance/fuse imports appliance/onnx"},
 		{"nobody imports the path's builder", importProblems(pkg("appliance/capture", "appliance", "", "")), "capture imports appliance"},
 		{"nobody imports a program", importProblems(pkg("appliance", "cmd/skewgate", "", "")), "the end of the line"},
+		{"nobody imports the bench", importProblems(pkg("cmd/skewgate", "bench/load", "", "")), "stands outside of what it measures"},
+		{"but its parts and its program", importProblems(pkg("cmd/skewbench", "bench bench/load", "appliance shm", "")), ""},
 		{"a new package needs a line", importProblems(pkg("appliance/new", "", "", "")), "has no line in the import table"},
 
 		{"unsafe in a plain file", src("shm/ring.go", `import _ "unsafe"`), "shm/ring.go:2: imports unsafe"},

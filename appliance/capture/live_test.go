@@ -15,7 +15,7 @@ import (
 
 // camera is a live source on a TCP port: connection n is served by the nth of serve,
 // later ones by the last.
-func camera(t *testing.T, serve ...func(io.Writer)) (url string) {
+func camera(t *testing.T, serve ...func(net.Conn)) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -45,17 +45,18 @@ func stream(film string, w io.Writer) {
 	_ = cmd.Run() // ends when the other side has gone
 }
 
-// until passes on to w for that long and then fails, which ends the stream.
-type until struct {
-	w   io.Writer
-	end time.Time
+// some passes on so many bytes and then fails, which ends the stream. ffmpeg looks at
+// 64 KiB before it decodes, a second of this film, so less than that gives no picture.
+type some struct {
+	w    io.Writer
+	left int
 }
 
-func (u until) Write(p []byte) (int, error) {
-	if time.Now().After(u.end) {
+func (s *some) Write(p []byte) (int, error) {
+	if s.left -= len(p); s.left < 0 {
 		return 0, io.ErrClosedPipe
 	}
-	return u.w.Write(p)
+	return s.w.Write(p)
 }
 
 // epochs reads pictures until epoch n has delivered a few, and checks what must hold
@@ -63,9 +64,10 @@ func (u until) Write(p []byte) (int, error) {
 func (r *rig) epochs(n uint32) {
 	r.t.Helper()
 	var last shm.FrameMeta
+	end := time.Now().Add(30 * time.Second)
 	for few := 0; few < 5; {
-		m, _, ok := r.next(15 * time.Second)
-		if !ok {
+		m, _, ok := r.next(time.Until(end))
+		if !ok || m.StreamEpoch > n {
 			r.t.Fatalf("no picture of epoch %d; told %v", n, r.boss.told())
 		}
 		if m.ClockSource != shm.ClockArrival {
@@ -90,34 +92,31 @@ func (r *rig) epochs(n uint32) {
 // A camera that goes away, falls silent, trickles and sends garbage, and comes back
 // each time.
 func TestLiveSourceFailsInEveryWay(t *testing.T) {
-	hold := make(chan struct{}) // closed when the test ends
-	good := func(w io.Writer) { stream(shapesFilm, w) }
 	url := camera(t,
-		func(w io.Writer) { stream(shapesFilm, until{w, time.Now().Add(1200 * time.Millisecond)}) },
-		func(w io.Writer) {
-			stream(shapesFilm, until{w, time.Now().Add(1200 * time.Millisecond)})
-			select { // the connection stays and says nothing
-			case <-time.After(2500 * time.Millisecond):
-			case <-hold:
-			}
+		func(c net.Conn) { stream(shapesFilm, &some{c, 100_000}) },
+		func(c net.Conn) {
+			stream(shapesFilm, &some{c, 100_000})
+			// The connection stays and says nothing until the other side gives it up.
+			_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+			_, _ = io.Copy(io.Discard, c)
 		},
-		func(w io.Writer) {
+		func(c net.Conn) {
 			junk := make([]byte, 188*7)
 			for i := range junk {
 				junk[i] = byte(i * 37)
 			}
 			for range 100 {
-				if _, err := w.Write(junk); err != nil {
+				if _, err := c.Write(junk); err != nil {
 					return
 				}
 			}
 		},
-		good,
+		func(c net.Conn) { stream(shapesFilm, c) },
 	)
 	l := quick
 	l.first = 8 * time.Second
 	r := start(t, Job{Source: url}, 16, l)
-	t.Cleanup(func() { close(hold); r.stop() })
+	t.Cleanup(func() { r.stop() }) // before the camera's end, which waits for its client
 	r.epochs(1)
 	r.epochs(2)
 	r.await(StateRetrying, "ended its stream", time.Second)
@@ -139,14 +138,14 @@ func TestLiveSourceChangesItsSize(t *testing.T) {
 	small, large := filepath.Join(dir, "small.h264"), filepath.Join(dir, "large.h264")
 	ffmpeg(t, "-f lavfi -i testsrc2=s=320x180:r=25 -frames:v 25 -c:v libx264 -bf 0 "+small)
 	ffmpeg(t, "-f lavfi -i testsrc2=s=640x360:r=25 -frames:v 25 -c:v libx264 -bf 0 "+large)
-	send := func(files ...string) func(io.Writer) {
-		return func(w io.Writer) {
+	send := func(files ...string) func(net.Conn) {
+		return func(c net.Conn) {
 			for _, name := range files {
 				b, err := os.ReadFile(name)
 				if err != nil {
 					t.Error(err)
 				}
-				if _, err := w.Write(b); err != nil {
+				if _, err := c.Write(b); err != nil {
 					return
 				}
 			}

@@ -61,13 +61,42 @@ func (c *Correlator) AppendSkew(dst []int64, now clock.Mono) []int64 {
 	return c.skew.AppendValues(dst, int64(c.upTo(now)))
 }
 
-// ModelStats is what is known of one model name.
+// SkewOverflow returns how many samples of Skew left their window early because
+// Limits.SkewSamples had come in less time: its figures then tell of a shorter one.
+func (c *Correlator) SkewOverflow() uint64 { return c.skew.Overflow() }
+
+// ModelStats is what is known of one model name. Counts are since New.
 type ModelStats struct {
-	Name                                                 string
-	Expected                                             bool // now or before, by any camera
-	Seen                                                 bool // a message of it was received
-	Received, Late, Unparsed, Unexpected, ProgressBroken uint64
-	Lag                                                  hist.Summary // arrival − the group's first arrival, in ns
+	Name           string
+	Expected       bool // now or before, by any camera
+	Seen           bool // a message of it was received
+	Received       uint64
+	Accepted       uint64 // joined a group
+	Fused          uint64 // was published together with another model
+	Late           uint64
+	Unparsed       uint64
+	Unexpected     uint64
+	ProgressBroken uint64
+	Lag            hist.Summary // arrival − the group's first arrival, in ns
+}
+
+// WhyAlone says why a model has never been fused with another, "" if it has. R000-3: matching
+// that joins nothing fails silently, so the commonest thing that happened to its messages is
+// named: absent, unreadable_time, late, unexpected_name or other_bucket.
+func (s *ModelStats) WhyAlone() string {
+	switch {
+	case s.Fused > 0:
+		return ""
+	case s.Received == 0:
+		return "absent"
+	case 2*s.Unparsed > s.Received:
+		return "unreadable_time"
+	case 2*s.Late > s.Received:
+		return "late"
+	case s.Unexpected == s.Received:
+		return "unexpected_name"
+	}
+	return "other_bucket"
 }
 
 // Models returns the figures of every model name in the order in which they were entered.
@@ -76,7 +105,7 @@ func (c *Correlator) Models(now clock.Mono) []ModelStats {
 	for _, m := range c.models[1:] {
 		stats = append(stats, ModelStats{
 			Name: m.name, Expected: m.expected, Seen: m.seen,
-			Received: m.received, Late: m.late, Unparsed: m.unparsed, Unexpected: m.unexpected,
+			Received: m.received, Accepted: m.accepted, Fused: m.fused, Late: m.late, Unparsed: m.unparsed, Unexpected: m.unexpected,
 			ProgressBroken: m.progressBroken, Lag: m.lag.Summary(int64(c.upTo(now))),
 		})
 	}

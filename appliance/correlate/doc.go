@@ -41,6 +41,13 @@
 // A closed key is remembered for Config.ClosedTTLNS, with the models that came and when, so that
 // what comes later is known as late or as a duplicate, and its skew is measured uncensored.
 //
+// # Figures
+//
+// Counters count everything that happened; Skew and Models give the arrival skew over a moving
+// window, for all and for each model, late arrivals included; ModelStats.WhyAlone says why a
+// model has never met another. Arrival skew is about when messages came, never about when the
+// pictures were taken.
+//
 // # Identities
 //
 // These hold after every call; CheckIdentities says so:

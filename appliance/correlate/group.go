@@ -177,6 +177,7 @@ func (c *Correlator) join(now clock.Mono, g *group, m *Message, mod *model, t in
 		mem.rawN = int32(len(c.rawText))
 	}
 	g.Members = append(g.Members, mem)
+	mod.accepted++
 	g.LastArrival = now
 	g.in |= mod.bit
 	if g.Generation == 0 {

@@ -131,7 +131,9 @@ func (c *Correlator) measure(now clock.Mono, g *group) {
 	c.skew.Add(int64(now), int64(g.LastArrival-g.FirstArrival))
 	for i := range g.Members {
 		m := &g.Members[i]
-		c.models[m.Model].lag.Add(int64(now), int64(m.Arrival-g.FirstArrival))
+		mod := c.models[m.Model]
+		mod.fused++
+		mod.lag.Add(int64(now), int64(m.Arrival-g.FirstArrival))
 	}
 }
 

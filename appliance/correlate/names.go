@@ -32,7 +32,7 @@ type model struct {
 	expected bool // now or before, by any camera
 	lag      *hist.Window
 
-	received, late, unparsed, unexpected, progressBroken uint64
+	received, accepted, fused, late, unparsed, unexpected, progressBroken uint64
 }
 
 // camera is what is known of one (unit, camera).

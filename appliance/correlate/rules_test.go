@@ -325,6 +325,28 @@ func TestGenerations(t *testing.T) {
 	r.want("q25:40 quorum: A B C D")
 }
 
+// R000-3: a detector that never fuses is named with what happens to its messages.
+func TestWhyAlone(t *testing.T) {
+	r := newRig(t, func(cfg *Config) { cfg.Camera.Expected = []string{"A", "B", "late", "off", "garbled", "gone"} })
+	for frame := range int64(5) {
+		now, capture := frame*1000, frame*1000
+		r.step(now, "A", capture)
+		r.step(now+1, "B", capture)
+		r.step(now+2, "off", capture+500)
+		r.send(now+3, Message{Stream: r.stream("c1"), Model: r.model("garbled"), CaptureNS: detect.RawInstant, Raw: fmt.Append(nil, frame, "?")})
+		r.step(now+4, "renamed", capture+700)
+		r.step(now+400, "late", capture)
+	}
+	got := map[string]string{}
+	for _, s := range r.c.Models(0) {
+		got[s.Name] = s.WhyAlone()
+	}
+	want := map[string]string{"A": "", "B": "", "late": "late", "off": "other_bucket", "garbled": "unreadable_time", "gone": "absent", "renamed": "unexpected_name"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("reasons differ (-want +got):\n%s", diff)
+	}
+}
+
 // F55: the machine slept; what was on its way is stale at once.
 func TestSleep(t *testing.T) {
 	r := newRig(t, nil)

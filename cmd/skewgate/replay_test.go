@@ -440,6 +440,28 @@ func TestReplayLines(t *testing.T) {
 	}
 }
 
+// Lines however they fall across the reader's buffer, against a split of the whole.
+func FuzzReplayLines(f *testing.F) {
+	f.Add([]byte("a\r\n\n  b \nlast"))
+	f.Add([]byte(strings.Repeat("x", 40) + "\n" + strings.Repeat("y", 16) + "\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		want := strings.SplitAfter(string(text), "\n")
+		if want[len(want)-1] == "" {
+			want = want[:len(want)-1]
+		}
+		l := &replayLines{r: bufio.NewReaderSize(bytes.NewReader(text), 16)}
+		for i, w := range want {
+			line, err := l.next()
+			if w = strings.Trim(w, " \t\r\n"); err != nil || string(line) != w {
+				t.Fatalf("line %d is %q, %v; want %q", i+1, line, err, w)
+			}
+		}
+		if line, err := l.next(); err != io.EOF {
+			t.Fatalf("after the last line: %q, %v", line, err)
+		}
+	})
+}
+
 // Decimals against exact rational numbers.
 func TestParseMillis(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,8 +11,16 @@ import (
 // kind is one reason for which tests may be skipped, from skips.txt.
 type kind struct {
 	name     string
-	must     bool // fails the run when every test of the kind was skipped
+	rule     string
 	patterns []pattern
+}
+
+// rules says whether a run fails in which every test of a kind was skipped: always, where
+// CI is set in the environment, or not at all.
+var rules = map[string]func() bool{
+	"must": func() bool { return true },
+	"ci":   func() bool { return os.Getenv("CI") != "" },
+	"may":  func() bool { return false },
 }
 
 type pattern struct {
@@ -21,7 +29,7 @@ type pattern struct {
 	line int
 }
 
-// readKinds reads lines of `kind must|may package.Test-regexp`; # starts a comment.
+// readKinds reads lines of `kind must|ci|may package.Test-regexp`; # starts a comment.
 func readKinds(path string) (map[string]*kind, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -36,8 +44,8 @@ func readKinds(path string) (map[string]*kind, error) {
 		if len(f) == 0 {
 			continue
 		}
-		if len(f) != 3 || (f[1] != "must" && f[1] != "may") {
-			return nil, fmt.Errorf("%s:%d: want `kind must|may package.Test-regexp`", path, n)
+		if len(f) != 3 || rules[f[1]] == nil {
+			return nil, fmt.Errorf("%s:%d: want `kind must|ci|may package.Test-regexp`", path, n)
 		}
 		re, err := regexp.Compile("^(?:" + f[2] + ")$")
 		if err != nil {
@@ -45,11 +53,11 @@ func readKinds(path string) (map[string]*kind, error) {
 		}
 		k := kinds[f[0]]
 		if k == nil {
-			k = &kind{name: f[0], must: f[1] == "must"}
+			k = &kind{name: f[0], rule: f[1]}
 			kinds[f[0]] = k
 		}
-		if k.must != (f[1] == "must") {
-			return nil, fmt.Errorf("%s:%d: kind %s is both must and may; want one", path, n, f[0])
+		if k.rule != f[1] {
+			return nil, fmt.Errorf("%s:%d: kind %s is both %s and %s; want one", path, n, f[0], k.rule, f[1])
 		}
 		k.patterns = append(k.patterns, pattern{text: f[2], re: re, line: n})
 	}

@@ -100,6 +100,20 @@ func TestSum(t *testing.T) {
 	}
 }
 
+// What an ordinary user's machine may lack, CI has.
+func TestCIRule(t *testing.T) {
+	stream := passed("shm", "TestA") + skipped("shm", "TestMount", "skip[mount]: why")
+	for _, tt := range []struct {
+		ci string
+		ok bool
+	}{{"", true}, {"true", false}} {
+		t.Setenv("CI", tt.ci)
+		if ok, out := tally(t, "mount ci shm.TestMount\n", stream); ok != tt.ok {
+			t.Errorf("with CI=%q want ok %v, got\n%s", tt.ci, tt.ok, out)
+		}
+	}
+}
+
 // A missing pass must not read as a pass without failures.
 func TestSumNeedsEveryPass(t *testing.T) {
 	dir := t.TempDir()
@@ -144,10 +158,10 @@ func TestOutputIsBounded(t *testing.T) {
 
 func TestReadKindsRefuses(t *testing.T) {
 	tests := []struct{ name, text, says string }{
-		{"two words", "root must\n", ":1: want `kind must|may"},
-		{"unknown rule", "# c\nroot maybe shm.TestA\n", ":2: want `kind must|may"},
+		{"two words", "root must\n", ":1: want `kind must|ci|may"},
+		{"unknown rule", "# c\nroot maybe shm.TestA\n", ":2: want `kind must|ci|may"},
 		{"bad regexp", "root may shm.(\n", "missing closing )"},
-		{"two rules for one kind", "root may a.TestA\nroot must a.TestB\n", "both must and may"},
+		{"two rules for one kind", "root may a.TestA\nroot must a.TestB\n", "both may and must"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -49,7 +49,7 @@ bench: ## figures of rings, correlator and fusion, with allocations
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./shm/... ./appliance/...
 
 fmt: ## format all Go
-	gofmt -w appliance cmd scripts shm
+	gofmt -w ./*/
 
 lint: ## gofmt, go vet (both processors), shellcheck where it is installed
 	@scripts/lint.sh

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-unformatted=$(gofmt -l appliance cmd scripts shm)
+unformatted=$(gofmt -l ./*/)
 if [ -n "$unformatted" ]; then
 	printf 'not formatted; make fmt does it:\n%s\n' "$unformatted" >&2
 	exit 1

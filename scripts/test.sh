@@ -47,16 +47,21 @@ CGO_ENABLED=0 GOARCH=arm64 go build "${pure[@]}"
 rm -rf "$kept"
 
 step 'tests of the parts'
-pass parts go test -json -count=1 -timeout 20m ./shm/... ./appliance/... ./scripts/...
+mapfile -t parts < <(go list ./... | grep -v '/cmd/')
+pass parts go test -json -count=1 -timeout 20m "${parts[@]}"
 
 # The programs run whole appliances and look at rates, restarts and what is left in memory:
 # one package at a time, with nothing else running.
 step 'tests of the programs'
 pass whole go test -json -count=1 -timeout 20m -p 1 ./cmd/...
 
+# What shares memory between goroutines, as its own imports or those of its tests tell.
 step 'tests under the race detector'
-race=(./shm/... ./appliance/...)
-[ -z "$long" ] || race=(./...)
+race=(./...)
+[ -n "$long" ] || mapfile -t race < <(
+	go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.XTestImports}}' "${parts[@]}" |
+		grep -E '[[ ]sync(/atomic)?[] ]' | cut -d' ' -f1
+)
 pass race go test -json -race -count=1 -timeout 30m "${race[@]}"
 
 # Memory order cannot be proved in emulation; layout, alignment and arithmetic can.

@@ -1,0 +1,112 @@
+#include "reply.h"
+#include "json.h"
+
+#include <stdio.h>
+
+static int is(const char *key, const char *name) { return strcmp(key, name) == 0; }
+
+static void read_camera(reply *r, json *j)
+{
+    char key[32], name[SG_NAME_BYTES] = "";
+    uint32_t epoch = 0;
+    for (json_enter(j, '{'); json_more(j, '}');) {
+        json_key(j, key, sizeof key);
+        if (is(key, "name"))
+            json_text(j, name, sizeof name);
+        else if (is(key, "stream_epoch"))
+            epoch = (uint32_t)json_number(j, UINT32_MAX);
+        else
+            json_skip(j);
+    }
+    if (r->cameras == SG_MAX_STREAMS) {
+        j->bad = 1;
+        return;
+    }
+    strcpy(r->camera[r->cameras].name, name);
+    r->camera[r->cameras++].epoch = epoch;
+}
+
+static void read_value(reply *r, json *j, const char *key)
+{
+    if (is(key, "ok")) {
+        r->ok = json_bool(j);
+    } else if (is(key, "abi")) {
+        r->abi = (uint32_t)json_number(j, UINT32_MAX);
+    } else if (is(key, "replica")) {
+        r->replica = json_number(j, UINT32_MAX);
+    } else if (is(key, "unit")) {
+        json_text(j, r->unit, sizeof r->unit);
+    } else if (is(key, "model")) {
+        json_text(j, r->model, sizeof r->model);
+    } else if (is(key, "code")) {
+        json_text(j, r->code, sizeof r->code);
+    } else if (is(key, "error")) {
+        json_text(j, r->error, sizeof r->error);
+    } else if (is(key, "cameras")) {
+        for (json_enter(j, '['); json_more(j, ']');)
+            read_camera(r, j);
+    } else if (is(key, "files")) {
+        for (json_enter(j, '['); json_more(j, ']');) {
+            if (r->files == MAX_FILES)
+                j->bad = 1;
+            else
+                json_text(j, r->file[r->files++], sizeof r->file[0]);
+        }
+    } else {
+        json_skip(j);
+    }
+}
+
+int reply_read(reply *r, const char *packet, size_t length, sg_error *err)
+{
+    char key[64];
+    json j = json_of(packet, length);
+    memset(r, 0, sizeof *r);
+    for (json_enter(&j, '{'); json_more(&j, '}');) {
+        json_key(&j, key, sizeof key);
+        read_value(r, &j, key);
+    }
+    if (!json_end(&j))
+        return sg_fail(err, SG_E_PROTOCOL, 0, "answer of %zu bytes is not as agreed from byte %td on: is that socket skewgate's?",
+                       length, j.at - packet);
+    return SG_OK;
+}
+
+int event_read(event *e, const char *packet, size_t length, sg_error *err)
+{
+    char key[64];
+    json j = json_of(packet, length);
+    memset(e, 0, sizeof *e);
+    for (json_enter(&j, '{'); json_more(&j, '}');) {
+        json_key(&j, key, sizeof key);
+        if (is(key, "event"))
+            json_text(&j, e->name, sizeof e->name);
+        else if (is(key, "camera"))
+            json_text(&j, e->camera, sizeof e->camera);
+        else if (is(key, "reason"))
+            json_text(&j, e->reason, sizeof e->reason);
+        else if (is(key, "stream_epoch"))
+            e->epoch = (uint32_t)json_number(&j, UINT32_MAX);
+        else
+            json_skip(&j);
+    }
+    if (!json_end(&j))
+        return sg_fail(err, SG_E_PROTOCOL, 0, "event of %zu bytes is not as agreed from byte %td on", length, j.at - packet);
+    return SG_OK;
+}
+
+size_t request_write(char *to, size_t room, int writer, const char *model, unsigned replica)
+{
+    char quoted[2 * SG_NAME_BYTES], *q = quoted;
+    if (!writer)
+        return (size_t)snprintf(to, room, "{\"skewgate_attach\":1,\"abi\":%d,\"role\":\"reader\",\"client\":\"c/1.0\"}", SG_ABI_VERSION);
+    /* A name holds no control character, so two are left that JSON wants escaped. */
+    for (const char *s = model; *s != 0; s++) {
+        if (*s == '"' || *s == '\\')
+            *q++ = '\\';
+        *q++ = *s;
+    }
+    *q = 0;
+    return (size_t)snprintf(to, room, "{\"skewgate_attach\":1,\"abi\":%d,\"role\":\"writer\",\"model\":\"%s\",\"replica\":%u,\"client\":\"c/1.0\"}",
+                            SG_ABI_VERSION, quoted, replica);
+}

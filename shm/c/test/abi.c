@@ -1,0 +1,93 @@
+#include "peer.h"
+
+/* Prints every number that both sides must agree on, by the name it has in the Go test. */
+int abi(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+#define SAY(name, value) printf("%s %llu\n", name, (unsigned long long)(value))
+    SAY("version", SG_ABI_VERSION);
+    SAY("magic", SG_MAGIC);
+    SAY("kind detection", KIND_DETECTION);
+    SAY("kind frame", KIND_FRAME);
+    SAY("kind dispatch", KIND_DISPATCH);
+    SAY("kind doorbell", KIND_DOORBELL);
+    SAY("kind output", KIND_OUTPUT);
+    SAY("offMagic", OFF_MAGIC);
+    SAY("offVersion", OFF_VERSION);
+    SAY("offKind", OFF_KIND);
+    SAY("offSegmentBytes", OFF_SEGMENT_BYTES);
+    SAY("offSlotsAt", OFF_SLOTS_AT);
+    SAY("offSlots", OFF_SLOTS);
+    SAY("offSlotBytes", OFF_SLOT_BYTES);
+    SAY("offPayloadBytes", OFF_PAYLOAD);
+    SAY("offHotAt", OFF_HOT_AT);
+    SAY("offIndex", OFF_INDEX);
+    SAY("offTableAt", OFF_TABLE_AT);
+    SAY("offTableEntries", OFF_TABLE_ENTRIES);
+    SAY("offEntryBytes", OFF_ENTRY_BYTES);
+    SAY("offPixelsAt", OFF_PIXELS_AT);
+    SAY("offPixelsStride", OFF_PIXELS_STRIDE);
+    SAY("offModel", OFF_MODEL);
+    SAY("offUnit", OFF_UNIT);
+    SAY("offCamera", OFF_CAMERA);
+    SAY("offReplica", OFF_REPLICA);
+    SAY("offModelHash", OFF_MODEL_HASH);
+    SAY("offGeneration", OFF_GENERATION);
+    SAY("offRingEpoch", OFF_RING_EPOCH);
+    SAY("offPID", OFF_PID);
+    SAY("offStreamCount", OFF_STREAM_COUNT);
+    SAY("hotAt", HOT_AT);
+    SAY("hotBlock", HOT_BLOCK);
+    SAY("hotSteps", HOT_STEPS);
+    SAY("hotBytes", HOT_BYTES);
+    SAY("hotHead", HOT_HEAD);
+    SAY("hotSleep", HOT_SLEEP);
+    SAY("hotState", HOT_STATE);
+    SAY("hotHeartbeat", HOT_HEARTBEAT);
+    SAY("pageBytes", PAGE);
+    SAY("maxStreams", SG_MAX_STREAMS);
+    SAY("maxName", MAX_NAME);
+    SAY("nameBytes", SG_NAME_BYTES);
+    SAY("tableAt", TABLE_AT);
+    SAY("entryBytes", ENTRY_BYTES);
+    SAY("entryUnit", ENTRY_UNIT);
+    SAY("entryCamera", ENTRY_CAMERA);
+    SAY("entryHash", ENTRY_HASH);
+    SAY("entryEpoch", ENTRY_EPOCH);
+    SAY("slotHeaderBytes", SLOT_HEADER);
+    SAY("frameSlotBytes", FRAME_SLOT);
+    SAY("ringSlotsAt", RING_SLOTS_AT);
+    SAY("frameSlotsAt", FRAME_SLOTS_AT);
+    SAY("maxSlots", MAX_SLOTS);
+    SAY("maxPayloadBytes", MAX_PAYLOAD);
+    SAY("maxFrameSlots", MAX_FRAME_SLOTS);
+    SAY("maxPixelBytes", MAX_PIXELS);
+    SAY("maxSide", MAX_SIDE);
+    SAY("maxSequence", MAX_SEQUENCE);
+    SAY("maxSegmentBytes", MAX_SEGMENT);
+    SAY("maxRaw", MAX_TEXT);
+    SAY("rawCapture", (uint64_t)SG_RAW_CAPTURE);
+    SAY("frameCapture", FRAME_CAPTURE);
+    SAY("framePublish", FRAME_PUBLISH);
+    SAY("frameFrameID", FRAME_ID);
+    SAY("frameTag", FRAME_TAG);
+    SAY("frameEpoch", FRAME_EPOCH);
+    SAY("frameFormat", FRAME_FORMAT);
+    SAY("frameWidth", FRAME_WIDTH);
+    SAY("frameHeight", FRAME_HEIGHT);
+    SAY("frameLength", FRAME_LENGTH);
+    SAY("frameClock", FRAME_CLOCK);
+    SAY("kind boxes", SG_KIND_BOXES);
+    SAY("kind JSON", SG_KIND_JSON);
+    SAY("kind progress", SG_KIND_PROGRESS);
+    SAY("kind fused", SG_KIND_FUSED);
+    SAY("state ready", SG_STATE_READY);
+    SAY("state draining", SG_STATE_DRAINING);
+    SAY("format I420", SG_FORMAT_I420);
+    SAY("format RGB24", SG_FORMAT_RGB24);
+    SAY("clock camera", SG_CLOCK_CAMERA);
+    SAY("clock file", SG_CLOCK_FILE);
+    for (int i = 1; i <= SG_REASON_PICTURE; i++)
+        printf("reason %d %s\n", i, sg_reason_name(i));
+    return 0;
+}

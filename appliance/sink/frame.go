@@ -24,6 +24,7 @@ type Frame struct {
 	FirstArrival clock.Mono
 	LastArrival  clock.Mono
 	Closed       clock.Mono
+	Published    clock.Mono // when it was handed to the sinks; in the output ring only
 	Boxes        []Box
 	Degraded     bool
 }

@@ -1,0 +1,178 @@
+package sink
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/skewgate/skewgate/shm"
+)
+
+// tables number the names in an output ring's records. They only grow.
+type tables struct {
+	models     map[string]uint16
+	classes    map[string]uint32
+	modelList  []string
+	classList  []string
+	classBytes int    // of all class names as JSON
+	changes    uint32 // told as "tables"
+}
+
+// Bounds of the tables. The length of one name is bounded where it comes from.
+const (
+	maxTableModels  = math.MaxUint16
+	maxTableClasses = 1 << 16
+	// maxTableParts is in how many messages the tables may be told.
+	maxTableParts = 8
+	// tableHead is what a telling needs beside the names.
+	tableHead = 512
+)
+
+// errTables is returned for a frame whose names find no room any more.
+var errTables = errors.New("the tables of names are full")
+
+func newTables(models []string) *tables {
+	t := &tables{models: make(map[string]uint16), classes: make(map[string]uint32), changes: 1}
+	for _, m := range models {
+		t.addModel(m)
+	}
+	return t
+}
+
+func (t *tables) addModel(name string) bool {
+	if _, known := t.models[name]; known || len(t.modelList) >= maxTableModels {
+		return known
+	}
+	t.models[name] = uint16(len(t.modelList))
+	t.modelList = append(t.modelList, name)
+	t.changes++
+	return true
+}
+
+func (t *tables) addClass(name string, room int) bool {
+	if _, known := t.classes[name]; known {
+		return true
+	}
+	bytes := t.classBytes + len(appendText(nil, name)) + 1
+	if len(t.classList) >= maxTableClasses || bytes > room {
+		return false
+	}
+	t.classes[name] = uint32(len(t.classList))
+	t.classList = append(t.classList, name)
+	t.classBytes = bytes
+	t.changes++
+	return true
+}
+
+// learn enters the frame's names. room is how many bytes all class names may take.
+func (t *tables) learn(f *Frame, room int) error {
+	for i := range f.Models {
+		if !t.addModel(f.Models[i].Model) {
+			return errTables
+		}
+	}
+	for i := range f.Missing {
+		if !t.addModel(f.Missing[i].Model) {
+			return errTables
+		}
+	}
+	for i := range f.Boxes {
+		if !t.addClass(f.Boxes[i].Label, room) {
+			return errTables
+		}
+		for _, v := range f.Boxes[i].By {
+			if !t.addModel(v.Model) {
+				return errTables
+			}
+		}
+	}
+	return nil
+}
+
+// telling returns the messages that tell all names, each at most limit bytes.
+func (t *tables) telling(unit string, limit int) ([][]byte, error) {
+	var parts [][]byte
+	for first := 0; first == 0 || first < len(t.classList); {
+		b := fmt.Appendf(nil, `{"schema":%d,"unit":`, Schema)
+		b = appendText(b, unit)
+		b = fmt.Appendf(b, `,"tables":%d,"models":[`, t.changes)
+		for i, m := range t.modelList {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendText(b, m)
+		}
+		b = fmt.Appendf(b, `],"first_class":%d,"classes":[`, first)
+		n := 0
+		for ; first+n < len(t.classList); n++ {
+			before := len(b)
+			if n > 0 {
+				b = append(b, ',')
+			}
+			if b = appendText(b, t.classList[first+n]); len(b)+2 > limit {
+				b = b[:before]
+				break
+			}
+		}
+		if b = append(b, "]}"...); len(b) > limit || n == 0 && first < len(t.classList) {
+			return nil, fmt.Errorf("tell %d models: %d bytes, a slot holds %d", len(t.modelList), len(b), limit)
+		}
+		parts = append(parts, b)
+		if first += n; n == 0 {
+			break
+		}
+	}
+	return parts, nil
+}
+
+// ErrNames is returned for a record with a name that was not told yet: it is told within
+// the next 64 messages.
+var ErrNames = errors.New("name not told yet")
+
+// notTold stands where a name is still to come; no JSON text can hold it.
+const notTold = "\xff"
+
+func nameOf(names []string, i uint32, what string) (string, error) {
+	if int64(i) >= int64(len(names)) || names[i] == notTold {
+		return "", fmt.Errorf("%w: %s %d", ErrNames, what, i)
+	}
+	return names[i], nil
+}
+
+// told is a message that tells names.
+type told struct {
+	Schema     int      `json:"schema"`
+	Models     []string `json:"models"`
+	FirstClass uint32   `json:"first_class"`
+	Classes    []string `json:"classes"`
+}
+
+// Names takes a message of kind JSON.
+func (d *Decoder) Names(h *shm.SlotHeader, body []byte) error {
+	if h.Kind != shm.KindJSON {
+		return fmt.Errorf("%w: message %d is of kind %d", ErrRecord, h.Sequence, h.Kind)
+	}
+	var t told
+	if err := json.Unmarshal(body, &t); err != nil {
+		return fmt.Errorf("%w: names: %w", ErrRecord, err)
+	}
+	if t.Schema != Schema {
+		return fmt.Errorf("%w: names of schema %d, this program reads %d: use one release on both sides", ErrRecord, t.Schema, Schema)
+	}
+	if len(t.Models) > maxTableModels || int64(t.FirstClass)+int64(len(t.Classes)) > maxTableClasses {
+		return fmt.Errorf("%w: %d models and classes from %d to %d", ErrRecord, len(t.Models), t.FirstClass, int64(t.FirstClass)+int64(len(t.Classes)))
+	}
+	d.models = enter(d.models, 0, t.Models)
+	d.classes = enter(d.classes, int(t.FirstClass), t.Classes)
+	return nil
+}
+
+// enter puts names at their places.
+func enter(names []string, first int, more []string) []string {
+	for len(names) < first+len(more) {
+		names = append(names, notTold)
+	}
+	copy(names[first:], more)
+	return names
+}

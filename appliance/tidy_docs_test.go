@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/skewgate/skewgate/appliance/config"
 )
 
 // What a person reads at 3 a.m. must know every word the appliance can say: the quoted words
@@ -57,6 +59,36 @@ func TestTidyLinks(t *testing.T) {
 		for _, problem := range linkProblems(name, string(text), known) {
 			t.Error(problem)
 		}
+	}
+}
+
+// The config a newcomer copies out of the README has to pass as it stands.
+func TestTidyReadmeConfig(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "```yaml\n")
+	yaml, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("README.md has no yaml block")
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its paths count from the checkout; only the copy lies elsewhere.
+	yaml = strings.ReplaceAll(yaml, " testdata/", " "+root+"/testdata/")
+	copied := filepath.Join(t.TempDir(), "skewgate.yaml")
+	if err := os.WriteFile(copied, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, problems := config.Load(copied, config.Options{})
+	for _, p := range problems {
+		t.Errorf("README.md: %s", p)
+	}
+	if cfg == nil {
+		t.Error("README.md: its config does not load")
 	}
 }
 

@@ -3,6 +3,7 @@ package correlate
 import (
 	"strconv"
 
+	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/appliance/detect"
 )
 
@@ -40,7 +41,7 @@ func (c *Correlator) AppendNote(dst []byte, k Key) []byte {
 	switch k.Tag {
 	case TagBucket:
 		dst = append(dst, 'q')
-		dst = AppendMillis(dst, c.cfg.QuantumNS)
+		dst = clock.AppendMillis(dst, c.cfg.QuantumNS)
 		dst = append(dst, ':')
 		return strconv.AppendInt(dst, k.Value, 10)
 	case TagID:
@@ -59,26 +60,6 @@ func (c *Correlator) AppendNote(dst []byte, k Key) []byte {
 	}
 	dst = strconv.AppendInt(dst, k.Value, 10)
 	return append(dst, "ns"...)
-}
-
-// AppendMillis appends ns as a decimal number of milliseconds, exactly and without trailing zeros.
-func AppendMillis(dst []byte, ns int64) []byte {
-	u := uint64(ns)
-	if ns < 0 {
-		dst = append(dst, '-')
-		u = -u
-	}
-	dst = strconv.AppendUint(dst, u/1e6, 10)
-	rest := u % 1e6
-	if rest == 0 {
-		return dst
-	}
-	dst = append(dst, '.')
-	for digit := uint64(1e5); rest > 0; digit /= 10 {
-		dst = append(dst, byte('0'+rest/digit))
-		rest %= digit
-	}
-	return dst
 }
 
 // keyOf returns the key of a message with the matched capture time t. Window matches have no

@@ -133,14 +133,3 @@ func TestTexts(t *testing.T) {
 		t.Errorf("reused number reads %q", tx.Text(c))
 	}
 }
-
-func TestAppendMillis(t *testing.T) {
-	for ns, want := range map[int64]string{
-		0: "0", 5_000_000: "5", 1: "0.000001", -1: "-0.000001", 1_500_000: "1.5", 16_666_667: "16.666667",
-		-25_000_010: "-25.00001", 1<<63 - 1: "9223372036854.775807", -1 << 63: "-9223372036854.775808",
-	} {
-		if got := string(AppendMillis(nil, ns)); got != want {
-			t.Errorf("%d ns is %s ms, want %s", ns, got, want)
-		}
-	}
-}

@@ -36,7 +36,7 @@ func (r *replay) printGroup(g *correlate.Group) {
 	b = append(b, `],"reason":"`...)
 	b = append(b, g.Reason.String()...)
 	b = append(b, `","at_ms":`...)
-	b = correlate.AppendMillis(b, int64(g.ClosedAt))
+	b = clock.AppendMillis(b, int64(g.ClosedAt))
 	r.line = append(b, '}', '\n')
 	_, _ = r.out.Write(r.line)
 }
@@ -102,7 +102,7 @@ func appendSummary(b []byte, s hist.Summary) []byte {
 		if s.Count == 0 {
 			b = append(b, "null"...)
 		} else {
-			b = correlate.AppendMillis(b, figure.ns)
+			b = clock.AppendMillis(b, figure.ns)
 		}
 	}
 	return append(b, '}')

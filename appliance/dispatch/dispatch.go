@@ -59,6 +59,7 @@ type Route struct {
 // Replica describes one detector process to the dispatcher.
 type Replica struct {
 	Name       string
+	Model      int // the caller's number of its model; replicas of one model answer for each other
 	Out        Out
 	Words      Words
 	MaxOngoing int // assignments a replica may hold, running one included; ≥ 1
@@ -76,6 +77,7 @@ type waiting struct {
 type replica struct {
 	Replica
 	ready    bool
+	draining bool // takes no more pictures, but may still answer those that it holds
 	failed   bool // no process will come: nothing waits for it, not even on hold
 	fault    error
 	lastDone uint64
@@ -83,6 +85,12 @@ type replica struct {
 	assigned uint64
 	died     uint64 // assigned, and the process ended before it said done
 	dropped  [numDrops]uint64
+
+	// For AppendProgress.
+	held   []held // the last MaxOngoing assignments, by assigned
+	base   uint64 // assigned when it was last made ready: what is older is a former process's
+	proved bool   // it has finished a picture since
+	lanes  []int  // by route
 }
 
 // target is one route seen from the camera.
@@ -96,30 +104,43 @@ type Dispatcher struct {
 	assign    shm.Assignment // reused, so that Enqueue costs no allocation
 	onFault   func(replica int, err error)
 	handedOut uint64
+
+	newest   []newest // by camera
+	lanes    []lane
+	ofCamera [][]int // lanes by camera
+	moved    []bool  // by lane: its progress is to be looked at
 }
 
 // New returns a dispatcher for cameras numbered 0…cameras-1. maxAgeNS is how long
 // after its capture was published a picture is still worth computing, 0 = for ever.
 // onFault is called on the path's thread when a replica's words are impossible.
 func New(cameras int, replicas []Replica, maxAgeNS int64, onFault func(replica int, err error)) (*Dispatcher, error) {
-	d := &Dispatcher{byCamera: make([][]target, cameras), maxAgeNS: maxAgeNS, onFault: onFault}
+	d := &Dispatcher{
+		byCamera: make([][]target, cameras), maxAgeNS: maxAgeNS, onFault: onFault,
+		newest: make([]newest, cameras), ofCamera: make([][]int, cameras),
+	}
 	for i, r := range replicas {
 		if r.MaxOngoing < 1 {
 			return nil, fmt.Errorf("replica %s: max_ongoing is %d, want at least 1", r.Name, r.MaxOngoing)
 		}
+		added := replica{Replica: r, waiting: make([]waiting, len(r.Routes)), held: make([]held, r.MaxOngoing)}
 		for j, route := range r.Routes {
 			if route.Camera < 0 || route.Camera >= cameras {
 				return nil, fmt.Errorf("replica %s: camera %d of %d", r.Name, route.Camera, cameras)
 			}
-			d.byCamera[route.Camera] = append(d.byCamera[route.Camera], target{i, j})
+			t := target{i, j}
+			d.byCamera[route.Camera] = append(d.byCamera[route.Camera], t)
+			added.lanes = append(added.lanes, d.laneOf(route.Camera, r.Model, t))
 		}
-		d.replicas = append(d.replicas, replica{Replica: r, waiting: make([]waiting, len(r.Routes))})
+		d.replicas = append(d.replicas, added)
 	}
+	d.moved = make([]bool, len(d.lanes))
 	return d, nil
 }
 
 // Offer takes the newest picture of a camera for every replica that wants it.
 func (d *Dispatcher) Offer(now clock.Mono, camera int, picture *shm.FrameMeta) {
+	d.offered(camera, picture)
 	for _, t := range d.byCamera[camera] {
 		r := &d.replicas[t.replica]
 		w := &r.waiting[t.route]
@@ -151,10 +172,9 @@ func (d *Dispatcher) pump(now clock.Mono, i int) {
 		if next < 0 {
 			return
 		}
-		queued, err := r.queue()
+		queued, err := d.queue(r)
 		if err != nil {
-			r.fault = err
-			d.onFault(i, err)
+			d.blame(i, err)
 			return
 		}
 		if queued >= uint64(r.MaxOngoing) {
@@ -162,6 +182,13 @@ func (d *Dispatcher) pump(now clock.Mono, i int) {
 		}
 		d.handOver(now, r, next)
 	}
+}
+
+// blame gives a replica whose words are impossible no more work.
+func (d *Dispatcher) blame(i int, err error) {
+	d.replicas[i].fault = err
+	d.touch(&d.replicas[i])
+	d.onFault(i, err)
 }
 
 // handOver makes one waiting picture an assignment.
@@ -180,6 +207,7 @@ func (d *Dispatcher) handOver(now clock.Mono, r *replica, route int) {
 		r.dropped[DropFault]++
 		return
 	}
+	r.held[r.assigned%uint64(len(r.held))] = held{route: route, epoch: p.StreamEpoch, ns: p.CaptureNS}
 	r.assigned++
 	d.handedOut++
 }
@@ -196,8 +224,9 @@ func (r *replica) oldest() int {
 	return best
 }
 
-// queue returns enq − done after checking the child's words against what can be true.
-func (r *replica) queue() (uint64, error) {
+// queue returns enq − done after checking the child's words against what can be true. What
+// has been done since the last look moves the model's progress.
+func (d *Dispatcher) queue(r *replica) (uint64, error) {
 	enq, done, taken := r.Out.Enq(), r.Words.Done(), r.Words.Taken()
 	switch {
 	case done > enq:
@@ -207,7 +236,10 @@ func (r *replica) queue() (uint64, error) {
 	case done < r.lastDone:
 		return 0, fmt.Errorf("%w: done ran back from %d to %d", ErrQueueWords, r.lastDone, done)
 	}
-	r.lastDone = done
+	if done != r.lastDone {
+		r.lastDone, r.proved = done, true
+		d.touch(r)
+	}
 	return enq - done, nil
 }
 
@@ -215,21 +247,38 @@ func (r *replica) queue() (uint64, error) {
 // put its done word at enq before it said ready, so its queue starts empty.
 func (d *Dispatcher) SetReady(now clock.Mono, i int) {
 	r := &d.replicas[i]
-	r.ready, r.failed, r.fault, r.lastDone = true, false, nil, 0
+	if !r.works() { // another process than before
+		r.lastDone, r.base, r.proved = r.Words.Done(), r.assigned, false
+	}
+	r.ready, r.draining, r.failed, r.fault = true, false, false, nil
 	d.pump(now, i)
 }
 
-// SetDown says that a replica's process is gone or leaving. What it held is lost
-// and counted; pictures that wait for it are dropped, except those on hold when
-// another process will come: forever says that none will.
+// SetDraining says that a replica's process has been asked to go: it takes no more
+// pictures, and what it holds it may still finish.
+func (d *Dispatcher) SetDraining(i int) {
+	r := &d.replicas[i]
+	r.draining = r.draining || r.ready
+	r.ready = false
+	d.dropWaiting(r, false)
+}
+
+// SetDown says that a replica's process is gone. What it held is lost and counted;
+// pictures that wait for it are dropped, except those on hold when another process
+// will come: forever says that none will.
 func (d *Dispatcher) SetDown(i int, forever bool) {
 	r := &d.replicas[i]
-	if r.ready {
-		if queued, err := r.queue(); err == nil {
+	if r.ready || r.draining {
+		if queued, err := d.queue(r); err == nil {
 			r.died += queued
 		}
 	}
-	r.ready, r.failed = false, forever
+	r.ready, r.draining, r.failed = false, false, forever
+	d.dropWaiting(r, forever)
+}
+
+func (d *Dispatcher) dropWaiting(r *replica, forever bool) {
+	d.touch(r)
 	for j := range r.waiting {
 		if r.waiting[j].set && (forever || !r.Routes[j].Hold) {
 			r.waiting[j].set = false
@@ -257,10 +306,10 @@ func (d *Dispatcher) Idle() bool {
 		if r.oldest() >= 0 {
 			return false
 		}
-		if !r.ready || r.fault != nil {
+		if !r.works() {
 			continue
 		}
-		if queued, err := r.queue(); err == nil && queued > 0 {
+		if queued, err := d.queue(r); err == nil && queued > 0 {
 			return false
 		}
 	}
@@ -284,8 +333,8 @@ func (d *Dispatcher) Account(i int) Account {
 			a.Waiting++
 		}
 	}
-	if r.ready && r.fault == nil {
-		a.Queue, _ = r.queue() // an impossible value shows as 0 here and as Fault at the next pump
+	if r.works() {
+		a.Queue, _ = d.queue(r) // an impossible value shows as 0 here and as Fault at the next pump
 	}
 	return a
 }

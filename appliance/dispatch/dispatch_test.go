@@ -227,7 +227,7 @@ func TestAccountsAlwaysBalance(t *testing.T) {
 				}
 			case s <= 6:
 				c := f.children[s-5]
-				if c.done < c.enq && f.replicas[s-5].ready {
+				if c.done < c.enq && f.replicas[s-5].works() {
 					c.finish()
 					finished[s-5]++
 				}
@@ -235,10 +235,12 @@ func TestAccountsAlwaysBalance(t *testing.T) {
 			case s == 7:
 				r := i % 2
 				c := f.children[r]
-				if !f.replicas[r].ready {
+				if !f.replicas[r].works() {
 					c.taken, c.done = c.enq, c.enq
 				}
 				f.SetReady(now, r)
+			case i%3 == 0:
+				f.SetDraining(s - 8)
 			default:
 				f.SetDown(s-8, i%5 == 0)
 			}

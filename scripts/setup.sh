@@ -126,7 +126,8 @@ if [ "$mode" != build ]; then
 	scripts/fetch-onnxruntime.sh >/dev/null
 fi
 # All modules, those of the tests too, so that everything works offline from here on.
-[ "$mode" != test ] || go mod download
+[ "$mode" != test ] || go mod download ||
+	die "the Go modules that go.mod names are not all here, and go could not fetch them; that needs a network, once"
 if [ -n "$did" ]; then
 	say "all that $mode needs is here now"
 else

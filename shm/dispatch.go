@@ -141,7 +141,8 @@ func (w *DispatchWriter) Enqueue(a *Assignment) error {
 // Enq is the number of the last assignment.
 func (w *DispatchWriter) Enq() uint64 { return w.head }
 
-// SetAllowed tells a capture child how many pictures of its life it may have published.
+// SetAllowed tells a capture child the sequence of its frame ring up to which it may
+// publish.
 func (w *DispatchWriter) SetAllowed(n uint64) {
 	w.allowed.Store(n)
 	w.ring()

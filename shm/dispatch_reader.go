@@ -67,7 +67,7 @@ func (r *DispatchReader) Lost() uint64 { return r.lost }
 // Enq is the number of the last assignment enqueued.
 func (r *DispatchReader) Enq() uint64 { return r.enq.Load() }
 
-// Allowed is how many pictures of this process's life a capture child may have published.
+// Allowed is the sequence of its frame ring up to which a capture child may publish.
 func (r *DispatchReader) Allowed() uint64 {
 	r.allowedSeen = r.allowed.Load()
 	return r.allowedSeen

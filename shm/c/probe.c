@@ -7,14 +7,16 @@
  * since the kernel finds it by its place in the file.
  *
  * amd64: nop1, nop5, ret.  arm64: nop, ret.  Then the signature, which leads to the site
- * in a stripped file, and the distance from that word to the semaphore. The note in the
- * form of systemtap's sys/sdt.h lets perf and bpftrace attach by name. */
+ * in a stripped file, and from there the way to the semaphore, as ABI.md draws it. The
+ * note in the form of systemtap's sys/sdt.h lets perf and bpftrace attach by name. */
 
 #if defined(__x86_64__)
 #define SITE ".byte 0x90\n .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n .byte 0xc3\n"
+#define WAY "1: .4byte sg_probe_semaphore - 1b\n"
 #define ARGUMENTS "8@%rdi 8@%rsi -8@%rdx 8@%rcx"
 #elif defined(__aarch64__)
 #define SITE "nop\n ret\n"
+#define WAY "adrp x16, sg_probe_semaphore\n add x16, x16, :lo12:sg_probe_semaphore\n"
 #define ARGUMENTS "8@x0 8@x1 -8@x2 8@x3"
 #else
 #error "skewgate's shared memory is made for amd64 and arm64"
@@ -37,8 +39,8 @@ __asm__(
     " .type sg_probe_site, %function\n"
     "sg_probe_site:\n"
     " " SITE
-    " .ascii \"skewgate-pb1\"\n"
-    "1: .4byte sg_probe_semaphore - 1b\n"
+    " .ascii \"skewgate-p1=\"\n"
+    " " WAY
     " .size sg_probe_site, . - sg_probe_site\n"
     ".popsection\n"
 
@@ -66,11 +68,13 @@ extern void sg_probe_site(uint64_t stream, uint64_t model, int64_t capture_ns, u
     __attribute__((visibility("hidden")));
 
 /* sg_ring_probe hands over four scalars, so that an observer reads no memory of ours:
- * hash of (unit, camera, stream_epoch); hash of the model, 32 bits, replica, 16, flags,
- * 16; capture time; frame id, or the sequence when there is none. */
+ * hash of (unit, camera, stream_epoch); hash of the model, 32 bits, replica, 16, the
+ * message's kind, 8, and whether the last is a sequence; capture time; frame id, or the
+ * sequence when there is none. */
 void sg_ring_probe(const sg_ring_writer *w, const sg_message *m)
 {
     uint64_t stream = sg_epoch_hash(w->stream_hash[m->stream % SG_MAX_STREAMS], m->stream_epoch);
-    uint64_t model = w->model_hash | (uint64_t)(uint16_t)w->replica << 32 | (uint64_t)m->flags << 48;
+    uint64_t model = w->model_hash | (uint64_t)(uint16_t)w->replica << 32 | (uint64_t)m->kind << 48 |
+                     (uint64_t)(m->frame_id == 0) << 56;
     sg_probe_site(stream, model, m->capture_ns, m->frame_id != 0 ? m->frame_id : m->sequence);
 }

@@ -33,10 +33,10 @@ static void hook(void)
     uint8_t *site = (uint8_t *)(uintptr_t)&sg_probe_site, *page = (uint8_t *)((uintptr_t)site & ~(uintptr_t)(PAGE - 1));
     CHECK(mprotect(page, 2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
 #if defined(__x86_64__)
-    CHECK(site[0] == 0x90 && site[6] == 0xc3 && memcmp(site + 7, "skewgate-pb1", 12) == 0);
+    CHECK(site[0] == 0x90 && site[6] == 0xc3 && memcmp(site + 7, "skewgate-p1=", 12) == 0);
     site[0] = 0xcc; /* int3 */
 #else
-    CHECK(memcmp(site + 8, "skewgate-pb1", 12) == 0);
+    CHECK(memcmp(site + 8, "skewgate-p1=", 12) == 0);
     const uint32_t brk = 0xd4200000;
     memcpy(site, &brk, 4);
     __builtin___clear_cache((char *)site, (char *)site + 4);
@@ -68,13 +68,13 @@ int probe(int argc, char **argv)
     raise_semaphore(1);
     CHECK(sg_ring_publish(&w, &m, NULL, 0, NULL) == SG_OK && hits == 1);
     CHECK(seen[0] == sg_epoch_hash(sg_stream_hash("u", "gate"), 5));
-    CHECK((uint32_t)seen[1] == (uint32_t)sg_fnv(SG_FNV_OFFSET, "people", 6) && (uint16_t)(seen[1] >> 32) == 3 && seen[1] >> 48 == 0);
+    CHECK((uint32_t)seen[1] == (uint32_t)sg_fnv(SG_FNV_OFFSET, "people", 6) && (uint16_t)(seen[1] >> 32) == 3 && seen[1] >> 48 == SG_KIND_BOXES);
     CHECK((int64_t)seen[2] == -7 && seen[3] == 42);
     CHECK(load64(b, HOT_AT) == 2); /* the head had been stored */
     m.frame_id = 0;
     m.capture_ns = SG_RAW_CAPTURE;
     CHECK(sg_ring_publish(&w, &m, NULL, 0, NULL) == SG_OK && hits == 2);
-    CHECK((int64_t)seen[2] == INT64_MIN && seen[3] == m.sequence);
+    CHECK((int64_t)seen[2] == INT64_MIN && seen[3] == m.sequence && seen[1] >> 48 == (SG_KIND_BOXES | 1 << 8));
     raise_semaphore(0);
     CHECK(sg_ring_publish(&w, &m, NULL, 0, NULL) == SG_OK && hits == 2);
     free(b);

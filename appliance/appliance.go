@@ -15,8 +15,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/skewgate/skewgate/appliance/attach"
 	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/appliance/config"
 	"github.com/skewgate/skewgate/appliance/supervise"
@@ -32,7 +34,7 @@ type Options struct {
 	Detect  string // absolute path of skewgate-detect
 	Library string // absolute path of libonnxruntime
 	FFmpeg  string // absolute path of ffmpeg
-	RunDir  string // where control.sock lives
+	RunDir  string // where control.sock and attach.sock live
 	// Tap, if set, is called on the path's thread with every published frame; what it
 	// is given is valid only during the call.
 	Tap func(*Fused)
@@ -55,19 +57,22 @@ type Appliance struct {
 	memory   memory
 	control  listener
 	sinks    []*outlet
+	attach   *attach.Server
+	deskNews atomic.Bool // a foreign detector came or went
 	sup      *supervise.Supervisor
 	mail     mailbox
 	path     *path
 	children []supervise.Spec
 
 	goroutines sync.WaitGroup
+	quit       chan struct{} // closed when the path has ended
 	state      stateWord
 }
 
 // New builds everything that can fail before the first process starts: an error
 // means that nothing runs and nothing is left behind.
 func New(cfg *config.Config, o Options) (*Appliance, error) {
-	a := &Appliance{cfg: cfg, o: o, started: clock.Now()}
+	a := &Appliance{cfg: cfg, o: o, started: clock.Now(), quit: make(chan struct{})}
 	if err := a.build(); err != nil {
 		return nil, errors.Join(err, a.release())
 	}
@@ -82,6 +87,9 @@ func (a *Appliance) build() error {
 	if a.control, err = listenAll(a.o.RunDir, a.cfg.HTTP.Listen); err != nil {
 		return err
 	}
+	if err := CheckRoom(a.cfg); err != nil {
+		return err
+	}
 	bellSegment, bell, err := a.memory.doorbell()
 	if err != nil {
 		return err
@@ -94,13 +102,17 @@ func (a *Appliance) build() error {
 	if err != nil {
 		return err
 	}
-	if a.sinks, err = openSinks(a.cfg.Sinks); err != nil {
+	output, err := a.openSinks()
+	if err != nil {
+		return err
+	}
+	a.mail.bell = bell
+	if err := a.buildAttach(bellSegment, bell, cameras, replicas, output); err != nil {
 		return err
 	}
 	if a.path, err = newPath(a, bell, cameras, replicas); err != nil {
 		return err
 	}
-	a.mail.bell = bell
 	if a.sup, err = supervise.New(supervise.Options{Log: a.o.Log, OnEvent: a.mail.put}); err != nil {
 		return err
 	}
@@ -129,6 +141,7 @@ func (a *Appliance) Run(ctx context.Context) error {
 			}
 		})
 	}
+	a.goFunc("attach", func() { a.attach.Serve(a.control.attach) })
 	flush, stopSinks := context.WithCancel(context.WithoutCancel(ctx))
 	for _, s := range a.sinks {
 		a.goFunc("sink "+s.name, func() { s.Run(flush) })
@@ -146,9 +159,13 @@ func (a *Appliance) Run(ctx context.Context) error {
 
 	a.state.set(stateDraining)
 	a.o.Log.Info("draining")
+	a.attach.Drain()
 	err = errors.Join(err, a.drain())
 	a.path.stop()
 	<-pathEnded
+	close(a.quit)
+	a.attach.Close()
+	err = errors.Join(err, a.control.close())
 	stopSinks()
 	stopServing()
 	a.goroutines.Wait()
@@ -214,9 +231,10 @@ func (a *Appliance) buildCameras() ([]*camera, error) {
 
 func (a *Appliance) buildReplicas(cameras []*camera) ([]*replica, error) {
 	var all []*replica
+	desks := 0
 	for i := range a.cfg.Models {
 		m := &a.cfg.Models[i]
-		r := &replica{index: i, cfg: m, task: fmt.Sprintf("detect/%s/0", m.Name)}
+		r := &replica{index: i, cfg: m, task: fmt.Sprintf("detect/%s/0", m.Name), queue: noQueue}
 		for _, name := range m.Cameras {
 			for _, c := range cameras {
 				if c.cfg.Name == name {
@@ -229,11 +247,16 @@ func (a *Appliance) buildReplicas(cameras []*camera) ([]*replica, error) {
 			return nil, err
 		}
 		r.body = make([]byte, r.ring.PayloadBytes())
+		all = append(all, r)
+		if m.Foreign() {
+			r.foreign, r.settled = newForeign(desks), true
+			desks++
+			continue
+		}
 		if r.workSegment, r.work, err = a.memory.dispatch(r.task); err != nil {
 			return nil, err
 		}
 		r.work.SetPeer(r.ring.Peer())
-		all = append(all, r)
 	}
 	return all, nil
 }

@@ -26,6 +26,7 @@ type camera struct {
 	last       shm.FrameMeta
 	lastAt     clock.Mono
 	allowed    uint64
+	told       uint32 // stream_epoch that foreign detectors know of
 	quarantine string
 	replacing  bool // its processes are being replaced
 

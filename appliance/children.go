@@ -41,6 +41,9 @@ type detectCamera struct {
 // specs describes every child; startChildren starts them.
 func (a *Appliance) specs(bell *shm.Segment, cameras []*camera, replicas []*replica) error {
 	for _, r := range replicas {
+		if r.foreign != nil {
+			continue
+		}
 		spec, err := a.detectSpec(bell, r)
 		if err != nil {
 			return err
@@ -117,8 +120,9 @@ func (a *Appliance) detectSpec(bell *shm.Segment, r *replica) (supervise.Spec, e
 }
 
 // replaceWild ends children whose memory cannot be believed, has it laid out anew on
-// the path's thread while no process writes it, and starts them again.
-func (a *Appliance) replaceWild(tasks []string, layOut func() error) {
+// the path's thread while no process writes it, and starts them again. after, if not nil,
+// is called once that memory is good again.
+func (a *Appliance) replaceWild(tasks []string, layOut func() error, after func()) {
 	a.goFunc("replace "+tasks[0], func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*childrenEnd)
 		defer cancel()
@@ -131,6 +135,9 @@ func (a *Appliance) replaceWild(tasks []string, layOut func() error) {
 			return
 		}
 		errs = append(errs, a.path.between(ctx, layOut))
+		if after != nil {
+			after()
+		}
 		for _, task := range tasks {
 			errs = append(errs, a.sup.Start(ctx, task))
 		}

@@ -4,9 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"sync"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/skewgate/skewgate/appliance/attach"
 	"github.com/skewgate/skewgate/appliance/config"
 	"github.com/skewgate/skewgate/appliance/detect"
+	"github.com/skewgate/skewgate/appliance/sink"
 	"github.com/skewgate/skewgate/shm"
 )
 
@@ -18,14 +24,31 @@ const (
 	ringSlots     = 256
 	minBodyBytes  = 4096
 	dispatchSlots = 64
+
+	// jsonBoxBytes is what one box takes in a JSON body, with some room.
+	jsonBoxBytes = 96
+	// A record of the output ring is at least as large as a small config may come to need,
+	// and at most what a thousand slots of it still let a small box afford.
+	minRecordBytes = 16 << 10
+	maxRecordBytes = 256 << 10
+	outputName     = "fused"
 )
 
 // memory owns every shared segment of the appliance and the read-only files made of
-// them. The files stay open for restarts of the children.
+// them. The files stay open for restarts of the children. Rings of foreign detectors are
+// replaced while others run, hence the lock.
 type memory struct {
+	mu       sync.Mutex
 	segments []*shm.Segment
 	files    []*os.File
 	bytes    int64
+}
+
+// sum returns how many segments there are and their size together.
+func (m *memory) sum() (segments int, bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.segments), m.bytes
 }
 
 // create makes one segment and lays it out.
@@ -41,8 +64,10 @@ func (m *memory) create(name string, sizeBytes int, format func([]byte) error) (
 	if err != nil {
 		return nil, err
 	}
+	m.mu.Lock()
 	m.segments = append(m.segments, s)
 	m.bytes += int64(sizeBytes)
+	m.mu.Unlock()
 	if err := format(s.Bytes()); err != nil {
 		return nil, fmt.Errorf("lay out segment %q: %w", name, err)
 	}
@@ -55,8 +80,23 @@ func (m *memory) readOnly(s *shm.Segment) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.files = append(m.files, f)
 	return f, nil
+}
+
+// drop gives up a segment that a foreign process may still have mapped. Its pages are
+// taken away first: what that process touches from then on is its own memory, not ours.
+func (m *memory) drop(s *shm.Segment, readOnly *os.File) error {
+	m.mu.Lock()
+	m.segments = slices.DeleteFunc(m.segments, func(have *shm.Segment) bool { return have == s })
+	m.files = slices.DeleteFunc(m.files, func(have *os.File) bool { return have == readOnly })
+	size := int64(len(s.Bytes()))
+	m.bytes -= size
+	m.mu.Unlock()
+	punch := unix.Fallocate(int(s.File().Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, size)
+	return errors.Join(punch, s.Close(), readOnly.Close())
 }
 
 // close releases everything; the path and all children must have ended.
@@ -98,8 +138,12 @@ func (m *memory) frameRing(unit string, index int, c *config.Camera) (*shm.Segme
 
 // ringLayout sizes a replica's detection ring by the most boxes its model may send.
 func ringLayout(index int, model *config.Model, replica uint32) shm.RingConfig {
+	boxBytes := detect.BoxBytes
+	if model.Foreign() {
+		boxBytes = jsonBoxBytes
+	}
 	return shm.RingConfig{
-		Slots: ringSlots, PayloadBytes: max(minBodyBytes, model.Network.MaxBoxes*detect.BoxBytes),
+		Slots: ringSlots, PayloadBytes: max(minBodyBytes, model.BoxLimit()*boxBytes),
 		Model: model.Name, Replica: replica, Index: index,
 	}
 }
@@ -112,6 +156,45 @@ func (m *memory) detectionRing(index int, model *config.Model, replica uint32) (
 	}
 	r, err := shm.NewReader(s.Bytes())
 	return s, r, err
+}
+
+// handOut returns a foreign detector's ring as the attach server gives it away.
+func (m *memory) handOut(s *shm.Segment) (attach.Ring, error) {
+	readOnly, err := m.readOnly(s)
+	if err != nil {
+		return attach.Ring{}, err
+	}
+	info, err := shm.NewReader(s.Bytes()) // of its own: it is asked from other threads
+	if err != nil {
+		return attach.Ring{}, err
+	}
+	return attach.Ring{Writer: s.File(), Reader: readOnly, Epoch: func() uint32 { return info.Info().RingEpoch }}, nil
+}
+
+// outputLayout sizes the output ring by the most that a frame of any camera can hold.
+func outputLayout(c *config.Config, out *config.SHM) shm.RingConfig {
+	payload := 0
+	for i := range c.Cameras {
+		models, boxes := 0, 0
+		for j := range c.Models {
+			if m := &c.Models[j]; slices.Contains(m.Cameras, c.Cameras[i].Name) {
+				models, boxes = models+1, boxes+m.BoxLimit()
+			}
+		}
+		payload = max(payload, sink.RecordBytes(models, boxes))
+	}
+	return shm.RingConfig{
+		Slots: out.Slots, PayloadBytes: min(max(payload, minRecordBytes), maxRecordBytes),
+		Model: outputName, Index: len(c.Models),
+	}
+}
+
+func (m *memory) outputRing(layout shm.RingConfig) (*shm.Segment, error) {
+	s, err := m.create("output", layout.Bytes(), func(b []byte) error { return shm.FormatOutputRing(b, layout) })
+	if err != nil {
+		return nil, fmt.Errorf("output ring of %d slots: %w", layout.Slots, err)
+	}
+	return s, nil
 }
 
 func (m *memory) dispatch(task string) (*shm.Segment, *shm.DispatchWriter, error) {

@@ -54,6 +54,11 @@ func newPath(a *Appliance, bell *shm.Doorbell, cameras []*camera, replicas []*re
 	if p.corr, err = p.newCorrelator(); err != nil {
 		return nil, err
 	}
+	for _, r := range replicas {
+		if r.foreign != nil { // nobody is attached yet, and perhaps nobody ever will
+			p.modelDown(clock.Now(), r)
+		}
+	}
 	if p.disp, err = p.newDispatcher(); err != nil {
 		return nil, err
 	}
@@ -67,6 +72,10 @@ func newPath(a *Appliance, bell *shm.Doorbell, cameras []*camera, replicas []*re
 func (p *path) newDispatcher() (*dispatch.Dispatcher, error) {
 	var targets []dispatch.Replica
 	for _, r := range p.replicas {
+		if r.foreign != nil {
+			continue
+		}
+		r.queue = len(targets)
 		t := dispatch.Replica{Name: r.task, Out: r.work, Words: r.ring, MaxOngoing: r.cfg.Replicas.MaxOngoing}
 		t.Words = ringWords{r}
 		for local, c := range r.cameras {
@@ -75,7 +84,7 @@ func (p *path) newDispatcher() (*dispatch.Dispatcher, error) {
 		targets = append(targets, t)
 	}
 	return dispatch.New(len(p.cameras), targets, int64(p.a.cfg.Correlation.MaxAge), func(i int, err error) {
-		p.setAside(p.replicas[i], err)
+		p.setAside(i, err)
 	})
 }
 
@@ -108,6 +117,7 @@ func (p *path) turn(now clock.Mono) int {
 	for _, c := range p.cameras {
 		if c.quarantine == "" {
 			n += c.look(now, p.disp.Offer)
+			p.tellEpoch(c)
 		}
 		if c.quarantine != "" && !c.replacing {
 			p.replaceCamera(c)
@@ -116,7 +126,11 @@ func (p *path) turn(now clock.Mono) int {
 	n += p.messages(now)
 	n += p.disp.Pump(now)
 	for _, r := range p.replicas {
-		if r.quarantine != "" && !r.replacing {
+		switch {
+		case r.quarantine == "" || r.replacing:
+		case r.foreign != nil:
+			p.replaceForeign(now, r)
+		default:
 			p.replaceReplica(now, r)
 		}
 	}
@@ -145,7 +159,7 @@ func (p *path) dueNS(now clock.Mono, most int64) int64 {
 // pending says whether a child has published since the last turn: asked once more
 // after the sleep flag is up, so that no wake-up is lost.
 func (p *path) pending() bool {
-	if p.a.mail.fresh.Load() {
+	if p.a.mail.fresh.Load() || p.a.deskNews.Load() {
 		return true
 	}
 	for _, c := range p.cameras {
@@ -154,7 +168,7 @@ func (p *path) pending() bool {
 		}
 	}
 	for _, r := range p.replicas {
-		if r.have || r.quarantine == "" && r.ring.Pending() > 0 {
+		if r.have || r.quarantine == "" && r.attached() && r.ring.Pending() > 0 {
 			return true
 		}
 	}
@@ -183,11 +197,22 @@ func (p *path) messages(now clock.Mono) int {
 
 // step gives one message to the correlator.
 func (p *path) step(r *replica) {
-	m, err := p.read(r)
+	var m *correlate.Message
+	var err error
+	if r.foreign == nil {
+		m, err = p.read(r)
+	} else {
+		m, err = p.readForeign(r)
+	}
 	if err != nil {
 		p.corr.Refuse()
 		r.refused++
+		r.refusal = err.Error()
 		p.log.Debug("message refused", "task", r.task, "err", err)
+		return
+	}
+	if r.head.Kind == shm.KindProgress {
+		p.corr.Progress(r.arrival, m.Stream, m.Model, m.CaptureNS)
 		return
 	}
 	if p.corr.Step(r.arrival, m) == correlate.Accepted {
@@ -234,6 +259,11 @@ func (p *path) stream(r *replica) (correlate.StreamID, error) {
 	if info.Unit != p.a.cfg.Unit || !r.serves(info.Camera) {
 		return 0, fmt.Errorf("message %d is of %s/%s, which %s was not given", h.Sequence, info.Unit, info.Camera, r.task)
 	}
+	if r.foreign != nil {
+		if err := r.checkEpoch(info.Camera, h.StreamEpoch); err != nil {
+			return 0, err
+		}
+	}
 	id, err := p.corr.Stream(info.Unit, info.Camera, h.StreamEpoch)
 	if err != nil {
 		return 0, err
@@ -255,6 +285,14 @@ func (r *replica) serves(camera string) bool {
 func (p *path) orders(now clock.Mono) int {
 	n := 0
 	if p.a.mail.take(func(task string, w word) { p.hear(now, task, w) }) {
+		n++
+	}
+	if p.a.deskNews.Swap(false) {
+		for _, r := range p.replicas {
+			if r.foreign != nil && !r.replacing {
+				p.hearForeign(now, r)
+			}
+		}
 		n++
 	}
 	select {
@@ -300,7 +338,7 @@ func (p *path) hearReplica(now clock.Mono, r *replica, w word) {
 			p.lose(now, r, false)
 		} else if r.ready {
 			r.ready = false
-			p.disp.SetDown(r.index, false)
+			p.disp.SetDown(r.queue, false)
 		}
 	}
 }
@@ -308,13 +346,33 @@ func (p *path) hearReplica(now clock.Mono, r *replica, w word) {
 // lose takes a detector whose process is gone out of dispatch and quorum, after what
 // it published before it died was read.
 func (p *path) lose(now clock.Mono, r *replica, forever bool) {
-	if r.settled && !r.ready && !forever {
+	if r.foreign == nil && r.settled && !r.ready && !forever {
 		return // it was gone already
 	}
-	p.messages(now)
+	p.drain(now)
 	r.ready, r.settled = false, true
-	p.disp.SetDown(r.index, forever)
+	if r.queue != noQueue {
+		p.disp.SetDown(r.queue, forever)
+	}
 	p.modelDown(now, r)
+}
+
+// drain reads all rings to their end: a message of a dead detector that came later would
+// make it look alive. The bound is for a writer that does not stop.
+func (p *path) drain(now clock.Mono) {
+	for range len(p.replicas)*ringSlots/maxMessagesPerTurn + 2 {
+		if p.messages(now) < maxMessagesPerTurn {
+			return
+		}
+	}
+}
+
+// tellEpoch lets foreign detectors know which stream_epoch a camera's pictures carry.
+func (p *path) tellEpoch(c *camera) {
+	if epoch := c.frames.Info().StreamEpoch; epoch != c.told {
+		c.told = epoch
+		p.a.attach.SetEpoch(c.index, epoch)
+	}
 }
 
 // employ gives a ready detector work.
@@ -330,7 +388,7 @@ func (p *path) employ(now clock.Mono, r *replica) {
 	if err := p.out.learn(r); err != nil {
 		p.log.Error("class names of detector not usable", "task", r.task, "err", err)
 	}
-	p.disp.SetReady(now, r.index)
+	p.disp.SetReady(now, r.queue)
 }
 
 // coming reports whether a detector of this camera has neither been ready nor failed
@@ -345,9 +403,11 @@ func (p *path) coming(c *camera) bool {
 }
 
 // setAside stops believing a replica whose queue words are impossible.
-func (p *path) setAside(r *replica, err error) {
-	if r.quarantine == "" {
-		r.quarantine = err.Error()
+func (p *path) setAside(queue int, err error) {
+	for _, r := range p.replicas {
+		if r.queue == queue && r.quarantine == "" {
+			r.quarantine = err.Error()
+		}
 	}
 }
 
@@ -357,7 +417,7 @@ func (p *path) replaceReplica(now clock.Mono, r *replica) {
 	p.log.Error("detection ring quarantined, its process is replaced", "task", r.task, "reason", r.quarantine)
 	r.replacing = true
 	p.lose(now, r, false)
-	p.a.replaceWild([]string{r.task}, func() error { return r.layOut(r.index) })
+	p.a.replaceWild([]string{r.task}, func() error { return r.layOut(r.index) }, nil)
 }
 
 // replaceCamera does the same for a capture. Its detectors have believed the same
@@ -367,11 +427,13 @@ func (p *path) replaceCamera(c *camera) {
 	c.replacing = true
 	tasks := []string{c.task}
 	for _, r := range p.replicas {
-		if r.serves(c.cfg.Name) {
+		if r.serves(c.cfg.Name) && r.foreign == nil {
 			tasks = append(tasks, r.task)
 		}
 	}
-	p.a.replaceWild(tasks, func() error { return c.layOut(p.a.cfg.Unit) })
+	p.a.replaceWild(tasks, func() error { return c.layOut(p.a.cfg.Unit) }, func() {
+		p.a.attach.Dismiss(c.index, "the frame ring of "+c.cfg.Name+" was laid out anew: attach again")
+	})
 }
 
 // between runs f on the path's thread, between two turns.

@@ -27,7 +27,7 @@ type Member struct {
 	Model string
 	Tag   uint64 // what the detector read from its pixels
 	Boxes []detect.Box
-	names []string // by the model's own label
+	names []string // by the model's own label; of a foreign model, by the fused class
 }
 
 // Label returns the fused class name of one of the member's boxes, "" for a class
@@ -121,7 +121,9 @@ func (o *publisher) init(p *path) error {
 	o.classes = classes{ids: make(map[string]int32), table: make([][]int32, n), named: make([][]string, n)}
 	o.pathNS = hist.NewWindow(skewWindowNS, pathSamples)
 	for i, r := range p.replicas {
-		o.classes.table[i] = []int32{} // until it is ready, every label is unknown
+		if r.foreign == nil {
+			o.classes.table[i] = []int32{} // until it is ready, every label is unknown
+		} // else nil: its labels are fused classes by then
 		if len(r.cfg.Network.Names) > 0 {
 			o.classes.learn(i, r.cfg, r.cfg.Network.Names)
 		}
@@ -161,7 +163,7 @@ func (o *publisher) build() error {
 		Algorithm: algorithm, Rule: rule, IoU: f.IoU, Skip: f.Skip, MinModels: f.MinModels, ClassAgnostic: f.ClassAgnostic,
 	}
 	for _, r := range o.p.replicas { // a model sends no more; the bound keeps a hostile one cheap
-		s.MaxBoxes = max(s.MaxBoxes, r.cfg.Network.MaxBoxes)
+		s.MaxBoxes = max(s.MaxBoxes, r.cfg.BoxLimit())
 	}
 	for i, r := range o.p.replicas {
 		s.Models = append(s.Models, fuse.Model{Name: r.cfg.Name, Weight: r.cfg.Weight, Classes: o.classes.table[i]})
@@ -199,9 +201,13 @@ func (o *publisher) publish(g *correlate.Group) {
 		m := &g.Members[i]
 		model := o.byModel[m.Model]
 		o.in = append(o.in, fuse.ModelBoxes{Model: model, Boxes: m.Boxes})
-		name := o.p.replicas[model].cfg.Name
+		r := o.p.replicas[model]
+		name, named := r.cfg.Name, o.classes.named[model]
+		if r.foreign != nil {
+			named = o.classes.names
+		}
 		f.Models = append(f.Models, sink.Answer{Model: name, CaptureNS: m.CaptureNS, Raw: m.Raw})
-		o.fused.Members = append(o.fused.Members, Member{Model: name, Tag: m.Tag, Boxes: m.Boxes, names: o.classes.named[model]})
+		o.fused.Members = append(o.fused.Members, Member{Model: name, Tag: m.Tag, Boxes: m.Boxes, names: named})
 		if !m.Unreadable && (capture == detect.RawInstant || m.CaptureNS < capture) {
 			capture = m.CaptureNS
 		}
@@ -217,6 +223,7 @@ func (o *publisher) publish(g *correlate.Group) {
 	f.Seq, f.Unit, f.Camera, f.StreamEpoch, f.FrameID = o.seq, g.Unit, g.Camera, g.Epoch, frameID
 	f.CaptureNS, f.Reason = capture, g.Reason.String()
 	f.FirstArrival, f.LastArrival, f.Closed = g.FirstArrival, g.LastArrival, g.ClosedAt
+	f.Published = clock.Now()
 	for _, s := range o.p.a.sinks {
 		s.Offer(f)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/skewgate/skewgate/shm"
 )
 
-// replica is one detector process as the path's thread sees it.
+// replica is one detector process as the path's thread sees it. It takes its work from
+// the dispatcher, or it is foreign and takes pictures when it likes.
 type replica struct {
 	index       int
 	cfg         *config.Model
@@ -19,8 +20,10 @@ type replica struct {
 	cameras     []*camera // in the order of its job
 	segment     *shm.Segment
 	ring        *shm.Reader
-	workSegment *shm.Segment
+	queue       int          // the dispatcher's number; noQueue = foreign
+	workSegment *shm.Segment // nil = foreign
 	work        *shm.DispatchWriter
+	foreign     *foreign // nil = one of the appliance's own
 
 	// The oldest message read and not yet stepped: the path merges rings by arrival.
 	have    bool
@@ -44,7 +47,11 @@ type replica struct {
 	lastFrame  atomic.Uint64
 	messages   uint64 // that joined a frame
 	refused    uint64 // malformed
+	refusal    string // why, of the last one
 }
+
+// noQueue is the queue of a replica that the dispatcher does not know.
+const noQueue = -1
 
 // ringAccount sums a ring's messages over its readers.
 type ringAccount struct{ written, read, lost uint64 }
@@ -89,7 +96,7 @@ func parseReady(raw json.RawMessage) (readyReport, error) {
 // the publish time its writer gave, clamped into what can be true: not before this
 // ring's last message or the last time it was seen empty, and not after now.
 func (r *replica) peek(now clock.Mono) bool {
-	if r.have || r.quarantine != "" {
+	if r.have || r.quarantine != "" || !r.attached() {
 		return r.have
 	}
 	n, ok, err := r.ring.Next(&r.head, r.body)
@@ -107,6 +114,10 @@ func (r *replica) peek(now clock.Mono) bool {
 	return true
 }
 
+// attached says whether the ring has a writer that counts. What is written into a foreign
+// ring after its detector's end would make a dead model look alive.
+func (r *replica) attached() bool { return r.foreign == nil || r.foreign.open }
+
 // account is the ring's sum since the appliance's start: written = read + lost (+ unread).
 func (r *replica) account() ringAccount {
 	return ringAccount{
@@ -118,8 +129,7 @@ func (r *replica) account() ringAccount {
 
 // layOut gives a quarantined ring back its first state. Its process has ended.
 func (r *replica) layOut(index int) error {
-	r.base = r.account()
-	r.base.lost += r.base.written - r.base.read - r.base.lost // what a broken ring still held
+	r.closeAccount()
 	if err := shm.FormatRing(r.segment.Bytes(), ringLayout(index, r.cfg, 0)); err != nil {
 		return err
 	}
@@ -130,4 +140,10 @@ func (r *replica) layOut(index int) error {
 	r.ring, r.have, r.quarantine, r.replacing = ring, false, "", false
 	r.streams = [shm.MaxStreams]streamCache{}
 	return nil
+}
+
+// closeAccount keeps a broken ring's sums; what it still held is lost.
+func (r *replica) closeAccount() {
+	r.base = r.account()
+	r.base.lost += r.base.written - r.base.read - r.base.lost
 }

@@ -24,6 +24,7 @@ var clockReaders = map[string]string{
 	"appliance/web/...":   "the web's edge",
 	"bench/...":           "it measures",
 	"cmd/...":             "a program is an edge",
+	"appliance/attach":    "who says nothing is cut off in real time",
 	"appliance/capture":   "a picture's arrival is stamped where it arrives",
 	"appliance/supervise": "deadlines of processes are real time",
 	"appliance":           "its loop reads the time once a turn and hands it to every step; its status says how old things are",

@@ -52,6 +52,7 @@ var importTable = []importRule{
 	{pkg: "appliance/dispatch", ours: tidyMemory, reach: partReach},
 	{pkg: "appliance/capture/...", ours: append([]string{"appliance/capture/..."}, tidyMemory...), reach: partReach},
 	{pkg: "appliance/supervise", ours: tidyMemory, reach: partReach},
+	{pkg: "appliance/attach", ours: tidyMemory, reach: partReach},
 	{pkg: "appliance/sink", ours: tidyMemory, reach: partReach},
 	{pkg: "appliance/config", ours: tidyMemory, reach: partReach},
 	{pkg: "appliance/web", ours: tidyLeaves, reach: partReach},

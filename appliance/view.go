@@ -28,6 +28,7 @@ type view struct {
 // five times a second and not per frame.
 func (p *path) takeView(now clock.Mono) {
 	p.nextView = now + clock.Mono(snapshotNS)
+	p.a.beat(now)
 	v := &view{
 		skew:   p.corr.AppendSkew(nil, now),
 		pathNS: p.out.pathNS.AppendValues(nil, int64(now)),
@@ -94,11 +95,11 @@ func (p *path) viewCamera(now clock.Mono, c *camera) status.Camera {
 }
 
 func (p *path) viewReplica(now clock.Mono, r *replica) status.Model {
-	info, sums, queue := r.ring.Info(), r.account(), p.disp.Account(r.index)
+	info, sums := r.ring.Info(), r.account()
 	s := status.Model{
 		Name: r.cfg.Name, State: r.word.state.String(), Provider: r.said.Provider, Quarantine: r.quarantine,
 		RingEpoch: uint64(info.RingEpoch), Written: sums.written, Read: sums.read, Lost: sums.lost,
-		Queue: queue.Queue, Assigned: queue.Assigned, Messages: r.messages,
+		Messages: r.messages, Refused: r.refused, RefusedLast: r.refusal,
 		Dropped: make(map[string]uint64), Outcomes: make(map[string]uint64),
 	}
 	for _, c := range r.cameras {
@@ -108,6 +109,19 @@ func (p *path) viewReplica(now clock.Mono, r *replica) status.Model {
 		age := now.Sub(clock.Mono(info.HeartbeatNS)).Milliseconds()
 		s.HeartbeatAgeMS = &age
 	}
+	if r.foreign != nil {
+		s.Foreign, s.State = true, "absent"
+		if peer := r.foreign.heard.Peer; peer != nil {
+			s.State = "attached"
+			s.Peer = &status.Peer{
+				PID: peer.PID, UID: peer.UID, Client: peer.Client, State: info.State.String(),
+				AttachedMS: now.Sub(peer.Since).Milliseconds(),
+			}
+		}
+		return s
+	}
+	queue := p.disp.Account(r.queue)
+	s.Queue, s.Assigned = queue.Queue, queue.Assigned
 	for _, reason := range dispatch.DropReasons() {
 		s.Dropped[reason.String()] = queue.Dropped[reason]
 	}
@@ -127,8 +141,8 @@ func (a *Appliance) Status() *status.Document {
 		State: a.state.String(), UptimeMS: now.Sub(a.started).Milliseconds(),
 		Cameras: v.cameras, Models: v.models, Correlation: v.correlation, Fusion: v.fusion,
 		Tasks: a.tasks(now), Sinks: []status.Sink{},
-		Memory: status.SharedMemory{Segments: len(a.memory.segments), Bytes: a.memory.bytes},
 	}
+	d.Memory.Segments, d.Memory.Bytes = a.memory.sum()
 	d.Correlation.SkewMS = quantilesMS(hist.Summarize(append([]int64(nil), v.skew...)))
 	d.Correlation.PathMS = quantilesMS(hist.Summarize(append([]int64(nil), v.pathNS...)))
 	for _, s := range a.sinks {

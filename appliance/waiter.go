@@ -1,7 +1,10 @@
 package appliance
 
 import (
+	"fmt"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/appliance/config"
@@ -32,8 +35,8 @@ func NewWaiter(mode config.Wait, bell *shm.Doorbell) *Waiter {
 
 // Rest is called after each turn, which began at now and did so many things. It returns
 // at once when there was work, or soon will be; else it waits, at most until something
-// is due, 5 ms, or a writer's ring. pending is asked once more after the sleep flag is
-// up, so that no wake-up is lost.
+// is due, 5 ms, or a writer's ring; under interval 1 ms, and no writer is asked to ring.
+// pending is asked once more after the sleep flag is up, so that no wake-up is lost.
 func (w *Waiter) Rest(now clock.Mono, worked int, dueNS func(now clock.Mono, most int64) int64, pending func() bool) error {
 	if worked > 0 {
 		// A moving mean over about eight turns: one late frame must not end the spinning,
@@ -46,10 +49,20 @@ func (w *Waiter) Rest(now clock.Mono, worked int, dueNS func(now clock.Mono, mos
 	case config.WaitSpin:
 		return nil
 	case config.WaitInterval:
-		return w.bell.Sleep(func() bool { return false }, intervalNS)
+		return nap(dueNS(now, intervalNS))
 	}
 	if w.gapNS < spinBudgetNS && int64(now.Sub(w.lastWork)) < spinBudgetNS {
 		return nil
 	}
 	return w.bell.Sleep(pending, dueNS(now, maxWaitNS))
+}
+
+// nap is a bare sleep of the thread. It goes through Syscall, so the collector is not held
+// up, and not through the runtime's timers, which are half a millisecond coarse.
+func nap(ns int64) error {
+	ts := unix.NsecToTimespec(ns)
+	if err := unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &ts, nil); err != nil && err != unix.EINTR {
+		return fmt.Errorf("sleep %d ns: %w", ns, err)
+	}
+	return nil
 }

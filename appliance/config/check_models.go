@@ -26,9 +26,14 @@ func (c *checker) models() {
 		c.name(key+".name", m.Name)
 		c.unique(key+".name", "model", m.Name, i, first)
 		c.within(key+".weight", m.Weight, 0.001, 1000)
-		c.replicas(key+".replicas", &m.Replicas)
 		c.servedCameras(key+".cameras", m)
 		c.classes(key, m)
+		c.ownKeys(key, m)
+		if m.Foreign() {
+			c.attach(key, m)
+			continue
+		}
+		c.replicas(key+".replicas", &m.Replicas)
 		c.modelManifest(key+".manifest", m, loaded)
 	}
 	if c.clean() {

@@ -42,17 +42,38 @@ func (c *checker) sinks() {
 	if len(sinks) > maxSinks {
 		c.failAt(fmt.Sprintf("sinks[%d]", maxSinks), fmt.Sprintf("%d sinks", len(sinks)), fmt.Sprintf("at most %d", maxSinks))
 	}
-	taken := c.readFiles()
+	taken, ring := c.readFiles(), ""
 	for i := range sinks {
 		key := fmt.Sprintf("sinks[%d]", i)
-		if sinks[i].JSONL == nil {
-			if !c.hasProblemBelow(key) {
-				c.failAt(key, "a sink without a kind", "write - jsonl: {path: out/fused.jsonl}")
-			}
-			continue
+		switch s := &sinks[i]; {
+		case s.JSONL != nil && s.SHM != nil:
+			c.failAt(key, "two kinds in one sink", "begin a new entry with - for each")
+		case s.JSONL != nil:
+			c.jsonl(key+".jsonl", s.JSONL, taken)
+		case s.SHM != nil && ring != "":
+			c.failAt(key+".shm", fmt.Sprintf("there is an output ring already, at line %d", c.at(ring).line), "keep one: any number of readers attach to it")
+		case s.SHM != nil:
+			ring = key + ".shm"
+			c.outputRing(ring, s.SHM)
+		case !c.hasProblemBelow(key):
+			c.failAt(key, "a sink without a kind", "write - jsonl: {path: out/fused.jsonl}")
 		}
-		c.jsonl(key+".jsonl", sinks[i].JSONL, taken)
 	}
+}
+
+// Bounds of the output ring's slots: names are told anew within 64 messages, and a reader
+// must be able to look back that far.
+const (
+	minOutputSlots = 128
+	maxOutputSlots = 1 << 16
+)
+
+func (c *checker) outputRing(key string, s *SHM) {
+	k := key + ".slots"
+	if n := s.Slots; (n < minOutputSlots || n > maxOutputSlots || n&(n-1) != 0) && !c.failed(k) {
+		c.failAt(k, fmt.Sprintf("%s is no power of two from %d to %d", c.shownAt(k), minOutputSlots, maxOutputSlots), "take 1024: half a minute at 30 frames a second")
+	}
+	c.uids(key+".allow.uid", s.Allow.UID)
 }
 
 // readFiles maps every file the appliance reads to what it is: a sink must not write
@@ -66,6 +87,9 @@ func (c *checker) readFiles() map[string]string {
 	}
 	for i := range c.cfg.Models {
 		m := &c.cfg.Models[i]
+		if m.Foreign() {
+			continue
+		}
 		taken[m.Manifest] = fmt.Sprintf("the manifest of model %q", m.Name)
 		taken[m.Network.Model] = fmt.Sprintf("the network of model %q", m.Name)
 	}

@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Config is one appliance's whole configuration, complete: defaults are applied,
 // relative paths are resolved against the config file's folder, and every check has
@@ -59,7 +62,9 @@ type Camera struct {
 	Match      Match   `yaml:"match"`       // "" = correlation.match
 }
 
-// Model is one detector: a network, the cameras it looks at and its vote.
+// Model is one detector: a network, the cameras it looks at and its vote. A builtin one
+// has a manifest and processes of the appliance's; one that attaches is a process of
+// somebody else's and has the keys from Allow on.
 type Model struct {
 	Name     string            `yaml:"name"`
 	Command  Command           `yaml:"command"`
@@ -69,8 +74,30 @@ type Model struct {
 	Weight   float64           `yaml:"weight"`
 	Classes  map[string]string `yaml:"classes"` // the model's class → the fused class
 	Unmapped Unmapped          `yaml:"unmapped"`
+	Allow    Allow             `yaml:"allow"`
+	FrameIDs bool              `yaml:"frame_ids"` // its messages carry the frame ring's ids
+	MaxBoxes int               `yaml:"max_boxes"` // of one message: sizes its ring
 
 	Network Manifest `yaml:"-"` // what Manifest's file says, paths resolved
+}
+
+// Foreign says whether the model's process attaches by itself.
+func (m *Model) Foreign() bool { return m.Command == CommandAttach }
+
+// SharesFrameIDs says whether the model's messages carry the ids of the frame ring.
+func (m *Model) SharesFrameIDs() bool { return !m.Foreign() || m.FrameIDs }
+
+// BoxLimit is the most boxes one message of the model may carry.
+func (m *Model) BoxLimit() int {
+	if m.Foreign() {
+		return m.MaxBoxes
+	}
+	return m.Network.MaxBoxes
+}
+
+// Allow says who may attach, besides root and the appliance's own user.
+type Allow struct {
+	UID UIDs `yaml:"uid"`
 }
 
 // Replicas bounds the processes of a model. This version runs exactly one.
@@ -94,6 +121,13 @@ type Fusion struct {
 // Sink is one output; exactly one of its kinds is set.
 type Sink struct {
 	JSONL *JSONL `yaml:"jsonl"`
+	SHM   *SHM   `yaml:"shm"`
+}
+
+// SHM is the output ring: fused frames in shared memory, for any number of readers.
+type SHM struct {
+	Slots int   `yaml:"slots"` // frames and tables it holds, a power of two
+	Allow Allow `yaml:"allow"` // who may read it, besides those who may attach as a model
 }
 
 // JSONL writes fused frames as JSON lines to a file, a FIFO or, as "-", standard output.
@@ -127,15 +161,45 @@ func (c *Config) Expected(camera string) []string {
 }
 
 // ResolvedMatch returns how a camera's messages are keyed: MatchFrameID or MatchBucket.
-// Every model of this version is managed and carries the frame ring's ids, so auto is
-// always frame_id.
+// auto is frame_id if every model of the camera carries the frame ring's ids; one that
+// does not would never be joined by them.
 func (c *Config) ResolvedMatch(cam *Camera) Match {
 	match := cam.Match
 	if match == "" {
 		match = c.Correlation.Match
 	}
-	if match == MatchAuto {
-		return MatchFrameID
+	if match != MatchAuto {
+		return match
 	}
-	return match
+	if len(c.WithoutFrameIDs(cam.Name)) > 0 {
+		return MatchBucket
+	}
+	return MatchFrameID
+}
+
+// WithoutFrameIDs returns the models of a camera that decode its stream by themselves:
+// their capture times of one picture may differ from the others'.
+func (c *Config) WithoutFrameIDs(camera string) []string {
+	var models []string
+	for i := range c.Models {
+		if m := &c.Models[i]; !m.SharesFrameIDs() && slices.Contains(m.Cameras, camera) {
+			models = append(models, m.Name)
+		}
+	}
+	return models
+}
+
+// Managed says whether any model runs as a process of the appliance's own.
+func (c *Config) Managed() bool {
+	return slices.ContainsFunc(c.Models, func(m Model) bool { return !m.Foreign() })
+}
+
+// Output returns the output ring's settings, nil without one.
+func (c *Config) Output() *SHM {
+	for _, s := range c.Sinks {
+		if s.SHM != nil {
+			return s.SHM
+		}
+	}
+	return nil
 }

@@ -126,6 +126,13 @@ func (d *decoder) list(n ast.Node, v reflect.Value, key string) {
 	if _, empty := n.(*ast.NullNode); empty {
 		return
 	}
+	if _, may := v.Interface().(oneOrMany); may {
+		if _, _, single := scalarText(n); single {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			d.decode(n, v.Index(0), key)
+			return
+		}
+	}
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
 		d.fail(start(n), key, d.isNot(n, "a list"), "write one entry a line, each beginning with -, or [a, b]")

@@ -32,7 +32,7 @@ func (c *Camera) setDefaults() {
 }
 
 func (m *Model) setDefaults() {
-	*m = Model{Command: CommandBuiltin, Weight: 1, Unmapped: UnmappedPass}
+	*m = Model{Command: CommandBuiltin, Weight: 1, Unmapped: UnmappedPass, MaxBoxes: 300}
 	m.Replicas.setDefaults()
 }
 
@@ -46,6 +46,10 @@ func (f *Fusion) setDefaults() {
 
 func (j *JSONL) setDefaults() {
 	*j = JSONL{MaxSize: 100_000_000, Keep: 5}
+}
+
+func (s *SHM) setDefaults() {
+	*s = SHM{Slots: 1024}
 }
 
 func (m *Manifest) setDefaults() {

@@ -102,7 +102,7 @@ func TestExampleStatesTheDefaults(t *testing.T) {
 		value  defaulter
 	}{
 		{"", new(Config)}, {"cameras[]", new(Camera)}, {"models[]", new(Model)},
-		{"sinks[].jsonl", new(JSONL)}, {"manifest:", new(Manifest)},
+		{"sinks[].jsonl", new(JSONL)}, {"sinks[].shm", new(SHM)}, {"manifest:", new(Manifest)},
 	} {
 		section.value.setDefaults()
 		collectDefaults(reflect.ValueOf(section.value).Elem(), section.prefix, defaults)
@@ -191,7 +191,7 @@ func TestExampleLoads(t *testing.T) {
 	if want, got := filepath.Join(dir, "models/general.onnx"), cfg.Models[1].Network.Model; want != got {
 		t.Errorf("network is %q, want %q", got, want)
 	}
-	if diff := cmp.Diff([]string{"general", "second"}, cfg.Expected("gate")); diff != "" {
+	if diff := cmp.Diff([]string{"general", "second", "mine"}, cfg.Expected("gate")); diff != "" {
 		t.Errorf("models expected on gate (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"general"}, cfg.Expected("hall")); diff != "" {
@@ -199,5 +199,12 @@ func TestExampleLoads(t *testing.T) {
 	}
 	if want, got := MatchFrameID, cfg.ResolvedMatch(&cfg.Cameras[0]); want != got {
 		t.Errorf("match resolves to %q, want %q", got, want)
+	}
+	cfg.Models[2].FrameIDs = false
+	if want, got := MatchBucket, cfg.ResolvedMatch(&cfg.Cameras[0]); want != got {
+		t.Errorf("match with a model that sends no ids resolves to %q, want %q", got, want)
+	}
+	if diff := cmp.Diff(UIDs{1001}, cfg.Models[2].Allow.UID); diff != "" {
+		t.Errorf("users who may attach (-want +got):\n%s", diff)
 	}
 }

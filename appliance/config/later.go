@@ -9,9 +9,6 @@ var laterKeys = map[string]string{
 	"correlation.window": "matching by nearest capture time",
 	"cameras[].window":   "matching by nearest capture time",
 	"models[].offset":    "capture offsets per model",
-	"models[].allow":     "foreign detectors that attach by themselves",
-	"models[].frame_ids": "foreign detectors that attach by themselves",
-	"sinks[].shm":        "the output ring as a sink",
 	"sinks[].mqtt":       "MQTT as a sink",
 	"sinks[].nats":       "NATS as a sink",
 }

@@ -52,8 +52,8 @@ func TestLoad(t *testing.T) {
 			{Name: "far", Source: NewSource("rtsp://admin:p%40w@h:8554/s?ch=1"), FPS: 29.97, Pace: PaceRealtime, Tag: TagNone, MaxPicture: Picture{640, 360}},
 		},
 		Models: []Model{
-			{Name: "one", Command: CommandBuiltin, Manifest: in("net.yaml"), Replicas: Replicas{1, 1, 1}, Cameras: []string{"gate", "far"}, Weight: 1, Classes: map[string]string{"0": "person", "a b": "car"}, Unmapped: UnmappedPass, Network: network},
-			{Name: "two", Command: CommandBuiltin, Manifest: in("net.yaml"), Replicas: Replicas{1, 1, 1}, Cameras: []string{"far"}, Weight: 0.5, Unmapped: UnmappedPass, Network: network},
+			{Name: "one", Command: CommandBuiltin, Manifest: in("net.yaml"), Replicas: Replicas{1, 1, 1}, Cameras: []string{"gate", "far"}, Weight: 1, Classes: map[string]string{"0": "person", "a b": "car"}, Unmapped: UnmappedPass, MaxBoxes: 300, Network: network},
+			{Name: "two", Command: CommandBuiltin, Manifest: in("net.yaml"), Replicas: Replicas{1, 1, 1}, Cameras: []string{"far"}, Weight: 0.5, Unmapped: UnmappedPass, MaxBoxes: 300, Network: network},
 		},
 		Fusion: Fusion{Algorithm: AlgorithmWBF, IoU: 0.55, Rule: RuleAvgPresent, MinModels: 1},
 		Sinks:  []Sink{{JSONL: &JSONL{Path: in("out/a.jsonl"), MaxSize: 64 << 20}}, {JSONL: &JSONL{Path: "-", MaxSize: 100_000_000, Keep: 5}}},

@@ -55,6 +55,15 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b)/best.factor, 10) + best.suffix
 }
 
+// UIDs are numbers of users, written as one or as a list.
+type UIDs []int
+
+// oneOrMany is implemented by lists that may be written without brackets when they have
+// one entry.
+type oneOrMany interface{ oneOrMany() }
+
+func (UIDs) oneOrMany() {}
+
 // Picture is a size in pixels, written as 1920x1080.
 type Picture struct{ Width, Height int }
 

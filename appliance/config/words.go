@@ -70,13 +70,13 @@ func (Tag) later() map[string]string { return nil }
 // Command is what runs a model.
 type Command string
 
-// CommandBuiltin is skewgate-detect.
-const CommandBuiltin Command = "builtin"
+const (
+	CommandBuiltin Command = "builtin" // skewgate-detect
+	CommandAttach  Command = "attach"  // a foreign detector that attaches by itself
+)
 
-func (Command) words() []string { return []string{"builtin"} }
-func (Command) later() map[string]string {
-	return map[string]string{"attach": "a foreign detector that attaches by itself"}
-}
+func (Command) words() []string          { return []string{"builtin", "attach"} }
+func (Command) later() map[string]string { return nil }
 
 // Unmapped is what happens to a class that a model's class map does not name.
 type Unmapped string

@@ -26,6 +26,8 @@ const (
 	CodeModelDown       = "model_down"
 	CodeModelFailed     = "model_failed"
 	CodeNeverFused      = "model_never_fused"
+	CodeModelAbsent     = "model_absent"
+	CodeModelRefused    = "model_refused"
 	CodeRingQuarantined = "ring_quarantined"
 	CodeSinkLosing      = "sink_losing"
 	CodeIdentity        = "identity_broken"
@@ -82,6 +84,9 @@ func examineModel(f []Finding, m *Model, d *Document) []Finding {
 			fmt.Sprintf("the ring of %s is quarantined: %s", name, m.Quarantine),
 			"the process wrote nonsense into its ring; it is restarted with a fresh one"})
 	}
+	if m.Foreign {
+		return examineForeign(f, m, name)
+	}
 	switch m.State {
 	case "failed":
 		f = append(f, Finding{CodeModelFailed, SeverityError, name,
@@ -102,6 +107,32 @@ func examineModel(f []Finding, m *Model, d *Document) []Finding {
 				fmt.Sprintf("detector %s worked on %d frames and none of its messages joined a frame", name, m.Outcomes["ok"]),
 				"compare the counters late, unexpected and unparsed in `skewgate status`"})
 		}
+	}
+	return f
+}
+
+// examineForeign looks at a detector that attaches by itself.
+func examineForeign(f []Finding, m *Model, name string) []Finding {
+	if m.Peer == nil {
+		return append(f, Finding{CodeModelAbsent, SeverityWarning, name,
+			fmt.Sprintf("nobody is attached as detector %s", name),
+			"start it; it attaches through attach.sock by itself, and frames do not wait for it until then"})
+	}
+	who := fmt.Sprintf("detector %s (pid %d, uid %d, %s)", name, m.Peer.PID, m.Peer.UID, m.Peer.Client)
+	if m.HeartbeatAgeMS != nil && *m.HeartbeatAgeMS > HeartbeatStaleMS {
+		f = append(f, Finding{CodeModelDown, SeverityWarning, name,
+			fmt.Sprintf("%s has not given a heartbeat for %d ms", who, *m.HeartbeatAgeMS),
+			"it hangs or is starved of CPU: look at its process"})
+	}
+	if m.Refused > 0 {
+		f = append(f, Finding{CodeModelRefused, SeverityWarning, name,
+			fmt.Sprintf("%d messages of %s were refused, the last because: %s", m.Refused, who, m.RefusedLast),
+			"mend what it sends: shm/ABI.md says how messages look"})
+	}
+	if m.Messages == 0 && m.Read > 100 {
+		f = append(f, Finding{CodeNeverFused, SeverityError, name,
+			fmt.Sprintf("%s sent %d messages and none joined a frame", who, m.Read),
+			"compare the counters late, unexpected and unparsed in `skewgate status`, and its frame ids or capture times with the camera's"})
 	}
 	return f
 }

@@ -42,12 +42,15 @@ type Camera struct {
 	LongestRunSingle uint64 `json:"longest_run_single"` // longest run of published frames with fewer than two models
 }
 
-// Model is one detector replica: its process, its ring and its queue.
+// Model is one detector replica: its process, its ring and its queue. One that attaches
+// by itself has no task and no queue.
 type Model struct {
 	Name           string            `json:"name"`
 	Replica        uint32            `json:"replica"`
 	Cameras        []string          `json:"cameras"`
-	State          string            `json:"state"`
+	State          string            `json:"state"` // of its process; attached or absent if it attaches by itself
+	Foreign        bool              `json:"foreign,omitempty"`
+	Peer           *Peer             `json:"peer,omitempty"` // who is attached
 	Provider       string            `json:"provider,omitempty"`
 	HeartbeatAgeMS *int64            `json:"heartbeat_age_ms"`
 	RingEpoch      uint64            `json:"ring_epoch"`
@@ -60,7 +63,18 @@ type Model struct {
 	Dropped        map[string]uint64 `json:"dropped"`  // frames never handed over, by reason
 	Outcomes       map[string]uint64 `json:"outcomes"` // what became of assigned frames
 	Messages       uint64            `json:"messages"`
-	LagMS          *Quantiles        `json:"lag_ms"` // behind the first arrival of its frames
+	Refused        uint64            `json:"refused"`                // malformed messages
+	RefusedLast    string            `json:"refused_last,omitempty"` // why, of the last one
+	LagMS          *Quantiles        `json:"lag_ms"`                 // behind the first arrival of its frames
+}
+
+// Peer is a process that attached by itself. The kernel vouches for pid and uid.
+type Peer struct {
+	PID        int    `json:"pid"`
+	UID        int    `json:"uid"`
+	Client     string `json:"client"` // what it calls itself
+	State      string `json:"state"`  // its own word in the ring: starting, building, warming, ready, draining
+	AttachedMS int64  `json:"attached_ms"`
 }
 
 // Correlation is the correlator's account; the counters are those of the replay contract.

@@ -56,7 +56,7 @@ func ready(src Source) error {
 		return fmt.Errorf("the appliance is %s", d.State)
 	}
 	for _, m := range d.Models {
-		if m.State == "ready" {
+		if m.State == "ready" || m.State == "attached" {
 			return nil
 		}
 	}

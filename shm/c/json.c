@@ -42,12 +42,6 @@ int json_more(json *j, char close)
     return !j->bad;
 }
 
-void json_key(json *j, char *to, size_t room)
-{
-    json_text(j, to, room);
-    want(j, ':');
-}
-
 static uint32_t hex4(json *j)
 {
     uint32_t v = 0;
@@ -99,9 +93,11 @@ static size_t escape(json *j, char out[4])
     return n;
 }
 
-size_t json_text(json *j, char *to, size_t room)
+/* text reads a text. One longer than room is bad, or is cut to what fits. */
+static size_t text(json *j, char *to, size_t room, int cut)
 {
     size_t n = 0;
+    int full = 0;
     to[0] = 0;
     want(j, '"');
     while (!j->bad) {
@@ -113,19 +109,42 @@ size_t json_text(json *j, char *to, size_t room)
         }
         bytes[0] = *j->at++;
         if (bytes[0] == '"') {
+            while (full && n > 0 && (to[n - 1] & 0xC0) == 0x80) /* no half a character */
+                n--;
+            if (full && n > 0 && (to[n - 1] & 0xC0) == 0xC0)
+                n--;
             to[n] = 0;
             return n;
         }
         if (bytes[0] == '\\')
             more = escape(j, bytes);
-        if (n + more >= room)
-            j->bad = 1;
-        else
+        full = full || n + more >= room;
+        if (full) {
+            j->bad = j->bad || !cut;
+        } else {
             memcpy(to + n, bytes, more);
-        n += more;
+            n += more;
+        }
     }
     to[0] = 0;
     return 0;
+}
+
+size_t json_text(json *j, char *to, size_t room) { return text(j, to, room, 0); }
+
+void json_key(json *j, char *to, size_t room)
+{
+    text(j, to, room, 1);
+    want(j, ':');
+}
+
+void json_said(json *j, char *to, size_t room)
+{
+    to[0] = 0;
+    if (peek(j) == '"')
+        text(j, to, room, 1);
+    else
+        json_skip(j);
 }
 
 uint64_t json_number(json *j, uint64_t max)

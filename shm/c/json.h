@@ -15,10 +15,12 @@ typedef struct json {
 json json_of(const char *text, size_t length);
 void json_enter(json *j, char open);                 /* '{' or '[' */
 int json_more(json *j, char close);                  /* another element? else it is left */
-void json_key(json *j, char *to, size_t room);       /* a key and its colon */
+void json_key(json *j, char *to, size_t room);       /* and its colon; one too long is cut */
 /* json_text reads a text with its final zero into to and returns its length; one longer
  * than room is bad. */
 size_t json_text(json *j, char *to, size_t room);
+/* json_said is for texts that only people read: one too long is cut, another value is "". */
+void json_said(json *j, char *to, size_t room);
 uint64_t json_number(json *j, uint64_t max);         /* a whole number without sign */
 int json_bool(json *j);
 void json_skip(json *j);                             /* any value */

@@ -151,6 +151,8 @@ func drawConfig(t *rapid.T) Config {
 		cfg.MaxAgeNS = cfg.TimeoutNS + 1 + rapid.Int64Range(0, 50).Draw(t, "age beyond timeout")*ms
 	}
 	cfg.Limits.Closed = rapid.SampledFrom([]int{0, 1, 2, 5}).Draw(t, "closed")
+	cfg.Limits.GroupModels = rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "models in a group")
+	cfg.Limits.WindowGroups = rapid.SampledFrom([]int{0, 0, 0, 1, 2, 4}).Draw(t, "groups in a window")
 	if rapid.Bool().Draw(t, "own settings") {
 		cfg.Cameras = map[string]CameraConfig{"u1/c2": drawCamera(t, "c2")}
 	}
@@ -333,6 +335,11 @@ func (c *Correlator) checkTables() error {
 		}
 		if idle != cam.idle || idle > idleEpochs {
 			return fmt.Errorf("camera %s has %d idle epochs, counted %d", cam.name, idle, cam.idle)
+		}
+	}
+	for _, table := range c.AppendTables(nil) {
+		if table.Len > table.Bound {
+			return fmt.Errorf("table %s holds %d, bound %d", table.Name, table.Len, table.Bound)
 		}
 	}
 	if len(refs) != 0 {

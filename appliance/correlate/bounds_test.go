@@ -141,6 +141,67 @@ func TestFloodOfEpochs(t *testing.T) {
 	}
 }
 
+// One window full of groups must not make every message in it search them all.
+func TestFloodOfOneWindow(t *testing.T) {
+	r := newRig(t, func(cfg *Config) {
+		cfg.Camera.Match, cfg.Camera.WindowNS, cfg.Camera.FrameIntervalNS = MatchWindow, 10*ms, 33*ms
+		cfg.Camera.Expected = []string{"B"}
+		cfg.Limits.WindowGroups = 20
+	})
+	s, a, b := r.stream("c1"), r.model("A"), r.model("B")
+	at := func(id ModelID, ns int64) Verdict { return r.send(0, Message{Stream: s, Model: id, CaptureNS: ns}) }
+	most := 0
+	for i := range int64(2000) {
+		ns := 1000*ms + i*7919%(30*ms) // all over three windows
+		_, _, crowd := r.c.nearest(r.c.cameras[1].epochAt(0), a, ns, 10*ms)
+		most = max(most, crowd)
+		at(a, ns)
+	}
+	n := r.c.Counters()
+	if most > 2*20 || n.Pending > 3*20 || n.Refused != 2000-n.Received || n.Received > 3*20 {
+		t.Errorf("%d groups were searched and %d are open; %d messages received, %d refused; want at most 40 and 60, and 2000 in all",
+			most, n.Pending, n.Received, n.Refused)
+	}
+	if got := at(b, 1000*ms); got != Accepted {
+		t.Errorf("what has a group to join: %s, want accepted", got)
+	}
+	if got := at(a, 1000*ms); got != DupResend {
+		t.Errorf("what is known: %s, want dup_resend", got)
+	}
+	if got := at(a, 1100*ms); got != Accepted {
+		t.Errorf("another window: %s, want accepted", got)
+	}
+}
+
+// A thousand names in one frame: those beyond the bound are refused, open and closed.
+func TestFloodOfNamesInOneFrame(t *testing.T) {
+	r := newRig(t, func(cfg *Config) { cfg.Limits.GroupModels = 3 })
+	want := func(model string, verdict Verdict) {
+		t.Helper()
+		if got := r.step(0, model, 1000); got != verdict {
+			t.Errorf("%s: %s, want %s", model, got, verdict)
+		}
+	}
+	want("x1", Accepted)
+	want("x2", Accepted)
+	want("A", Accepted)
+	want("x3", Refused)
+	want("x2", DupResend)
+	s := r.stream("c1")
+	for _, model := range []string{"x1", "x2", "x3"} {
+		r.c.Progress(0, s, r.model(model), 0)
+	}
+	if r.c.Progress(0, s, r.model("x4"), 0) || !r.c.Progress(0, s, r.model("x3"), 1) {
+		t.Error("a fourth model's progress is kept, or a known one's is not")
+	}
+	r.tick(300)
+	want("x3", Refused)
+	want("x1", DupResend)
+	if n := r.c.Counters(); n.Refused != 3 || n.Received != 5 {
+		t.Errorf("counters %+v, want 3 refused of 8", n)
+	}
+}
+
 func TestClosedRecordsAreBounded(t *testing.T) {
 	r := newRig(t, func(cfg *Config) { cfg.Limits.Closed = 3 })
 	for i := range int64(5) {

@@ -87,6 +87,13 @@ type Limits struct {
 	Closed      int // closed keys remembered; default 65,536
 	RawKeys     int // distinct unreadable texts in open groups and closed keys; default 16,384
 	SkewSamples int // samples in each moving window; default hist.DefaultLimit
+
+	// GroupModels bounds the models in one group or closed key, and those with progress on one
+	// timeline; default 128.
+	GroupModels int
+	// WindowGroups bounds the open groups and closed keys in sight of a message matched by
+	// window, which are searched one by one; default 256. A camera has one a picture.
+	WindowGroups int
 }
 
 // DefaultConfig returns the appliance's defaults with nobody expected.
@@ -191,10 +198,12 @@ func (l Limits) withDefaults() Limits {
 		return v
 	}
 	return Limits{
-		Cameras:     or(l.Cameras, 8192),
-		Models:      or(l.Models, 1024),
-		Closed:      or(l.Closed, 65536),
-		RawKeys:     or(l.RawKeys, 16384),
-		SkewSamples: or(l.SkewSamples, hist.DefaultLimit),
+		Cameras:      or(l.Cameras, 8192),
+		Models:       or(l.Models, 1024),
+		Closed:       or(l.Closed, 65536),
+		RawKeys:      or(l.RawKeys, 16384),
+		SkewSamples:  or(l.SkewSamples, hist.DefaultLimit),
+		GroupModels:  or(l.GroupModels, 128),
+		WindowGroups: or(l.WindowGroups, 256),
 	}
 }

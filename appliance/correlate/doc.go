@@ -20,8 +20,8 @@
 //	}
 //
 // Step, Progress and Tick allocate nothing once the tables have grown to their working size.
-// Streams, models and all other tables have a stated bound (Limits); what does not fit is
-// refused and counted, never silently dropped and never a reason to grow.
+// Streams, models and all other tables have a stated bound (Limits, AppendTables); what does
+// not fit is refused and counted, never silently dropped and never a reason to grow.
 //
 // # What happens in one call
 //

@@ -33,12 +33,17 @@ type epochs struct {
 	oldest, last *epoch
 }
 
-// epochOf returns a camera's timeline, starting it if it is new.
-func (c *Correlator) epochOf(cam *camera, number uint32) *epoch {
-	if ep := cam.current; ep != nil && ep.number == number {
+// epochAt returns one of a camera's timelines, nil if it is not known.
+func (es *epochs) epochAt(number uint32) *epoch {
+	if ep := es.current; ep != nil && ep.number == number {
 		return ep
 	}
-	ep := cam.all[number]
+	return es.all[number]
+}
+
+// epochOf returns a camera's timeline, starting it if it is new.
+func (c *Correlator) epochOf(cam *camera, number uint32) *epoch {
+	ep := cam.epochAt(number)
 	if ep == nil {
 		if cam.idle >= idleEpochs {
 			c.dropEpoch(cam.oldest)

@@ -123,6 +123,11 @@ func (g *group) member(id ModelID) int {
 	return -1
 }
 
+// foreign reports whether a message of that generation must not join the group.
+func (g *group) foreign(generation uint64) bool {
+	return generation != 0 && g.Generation != 0 && generation != g.Generation
+}
+
 // open starts a group for a key and puts it last in the order of first arrival.
 func (c *Correlator) open(now clock.Mono, k Key, cam *camera, ep *epoch) *group {
 	g := c.spare

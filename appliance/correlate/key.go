@@ -63,14 +63,15 @@ func (c *Correlator) AppendNote(dst []byte, k Key) []byte {
 }
 
 // keyOf returns the key of a message with the matched capture time t. Window matches have no
-// key of their own: the group that is joined has. rawText is the number of an unreadable text.
-func (c *Correlator) keyOf(cam *camera, m *Message, t int64, readable bool, rawText int64) Key {
+// key of their own: the group that is joined has. An unreadable text that nobody uses has the
+// number 0.
+func (c *Correlator) keyOf(cam *camera, m *Message, t int64, readable bool) Key {
 	k := Key{Stream: m.Stream}
 	switch {
 	case m.FrameID != 0 && (cam.match == MatchFrameID || cam.match == MatchAuto):
 		k.Tag, k.Value = TagID, int64(m.FrameID)
 	case !readable:
-		k.Tag, k.Value = TagRaw, rawText
+		k.Tag, k.Value = TagRaw, c.raw.Lookup(c.rawText)
 	case c.cfg.QuantumNS == 0:
 		k.Tag, k.Value = TagInstant, t
 	default:

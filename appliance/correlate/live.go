@@ -87,15 +87,21 @@ func (c *Correlator) heard(cam *camera, mod *model) {
 
 // Progress says that no further message of a model with a capture time at or below wNS will
 // come on a stream, and closes the groups that this settles. It does not count as a message.
-// It reports false, and does nothing, for a stream or model that is not known.
+// It reports false, and does nothing, for a stream or model that is not known, or, counted as
+// refused, beyond Limits.GroupModels on one timeline.
 func (c *Correlator) Progress(now clock.Mono, s StreamID, id ModelID, wNS int64) bool {
 	cam, mod := c.cameraOf(s), c.modelOf(id)
 	if cam == nil || mod == nil {
 		return false
 	}
 	now = c.advance(now)
+	ep := c.epochOf(cam, s.Epoch())
+	if len(ep.progress) >= c.limits.GroupModels && ep.of(id) == nil {
+		c.n.Refused++
+		return false
+	}
 	c.heard(cam, mod)
-	c.promise(now, cam, c.epochOf(cam, s.Epoch()), mod, cam.matched(id, wNS), nil)
+	c.promise(now, cam, ep, mod, cam.matched(id, wNS), nil)
 	return true
 }
 
@@ -103,6 +109,9 @@ func (c *Correlator) Progress(now clock.Mono, s StreamID, id ModelID, wNS int64)
 // touched is the group that a message has just joined, if any.
 func (c *Correlator) promise(now clock.Mono, cam *camera, ep *epoch, mod *model, w int64, touched *group) {
 	p := ep.of(mod.id)
+	if p == nil && len(ep.progress) >= c.limits.GroupModels { // of a message: the group that it joined is judged all the same
+		p = &progress{distrusted: true}
+	}
 	if p == nil {
 		ep.progress = append(ep.progress, progress{model: mod.id})
 		p = &ep.progress[len(ep.progress)-1]

@@ -18,6 +18,8 @@ type naive struct {
 	cfg      Config
 	ttl      int64
 	limit    int
+	models   int // in one group, and with progress on one timeline
+	crowd    int // groups in sight of a message matched by window
 	now      int64
 	started  bool
 	open     []*naiveGroup // in order of first arrival
@@ -70,7 +72,7 @@ type naiveMessage struct {
 
 func newNaive(cfg Config) *naive {
 	v := &naive{
-		cfg: cfg, ttl: cfg.ClosedTTLNS, limit: cfg.Limits.Closed,
+		cfg: cfg, ttl: cfg.ClosedTTLNS, limit: cfg.Limits.Closed, models: cfg.Limits.GroupModels, crowd: cfg.Limits.WindowGroups,
 		expected: map[string][]string{}, downAll: map[string]bool{}, downAt: map[string]bool{},
 		progress: map[string]int64{}, broken: map[string]bool{}, known: map[string]bool{}, lag: map[string][]naiveSample{},
 	}
@@ -79,6 +81,12 @@ func newNaive(cfg Config) *naive {
 	}
 	if v.limit == 0 {
 		v.limit = 65536
+	}
+	if v.models == 0 {
+		v.models = 128
+	}
+	if v.crowd == 0 {
+		v.crowd = 256
 	}
 	v.everyone = cfg.Camera.Expected
 	for name, cc := range cfg.Cameras {
@@ -259,6 +267,10 @@ func (v *naive) heard(camera, model string) {
 }
 
 func (v *naive) say(camera string, epoch uint32, model string, w int64) {
+	if v.wordless(camera, epoch, model) {
+		v.judgeAll()
+		return
+	}
 	key := fmt.Sprintf("%s|%d|%s", camera, epoch, model)
 	if old, ok := v.progress[key]; !ok || w > old {
 		v.progress[key] = w
@@ -268,13 +280,36 @@ func (v *naive) say(camera string, epoch uint32, model string, w int64) {
 
 func (v *naive) watermark(now int64, camera string, epoch uint32, model string, w int64) {
 	v.advance(now)
+	if v.wordless(camera, epoch, model) {
+		v.n.Refused++
+		return
+	}
 	v.heard(camera, model)
 	v.say(camera, epoch, model, w-v.settings(camera).OffsetNS[model])
 }
 
+// wordless reports whether a timeline has no room for another model's progress.
+func (v *naive) wordless(camera string, epoch uint32, model string) bool {
+	line := fmt.Sprintf("%s|%d|", camera, epoch)
+	_, known := v.progress[line+model]
+	n := 0
+	for key := range v.progress {
+		if strings.HasPrefix(key, line) {
+			n++
+		}
+	}
+	return !known && n >= v.models
+}
+
 func (v *naive) message(now int64, m naiveMessage) {
+	regressions := v.n.NowRegressions
 	v.advance(now)
 	cc := v.settings(m.camera)
+	if v.full(m, cc) {
+		v.n.NowRegressions = regressions
+		v.n.Refused++
+		return
+	}
 	v.n.Received++
 	v.known[m.model] = true
 	if !m.readable {
@@ -306,11 +341,30 @@ func (v *naive) message(now int64, m naiveMessage) {
 	}
 }
 
-// place returns the group that the message joined, if it did.
-func (v *naive) place(m naiveMessage, cc CameraConfig, t int64) *naiveGroup {
-	var g *naiveGroup
-	isClosed := false
-	note, anchor := v.keyOf(m, cc, t)
+// full reports whether a message needs room that there is not.
+func (v *naive) full(m naiveMessage, cc CameraConfig) bool {
+	t := m.ns - cc.OffsetNS[m.model]
+	g, isClosed := v.find(m, cc, t)
+	switch {
+	case g == nil && cc.Match == MatchWindow && m.readable:
+		crowd := 0
+		for _, o := range append(slices.Clone(v.open), v.closed...) {
+			if v.window(o, m) && o.anchor >= t-cc.WindowNS && o.anchor <= t+cc.WindowNS {
+				crowd++
+			}
+		}
+		return crowd >= v.crowd
+	case g == nil || g.has(m.model) != nil:
+		return false
+	case !isClosed && g.generation != 0 && m.generation != 0 && g.generation != m.generation:
+		return false
+	}
+	return len(g.members) >= v.models
+}
+
+// find returns the group, open or closed, that a message belongs to, nil if it makes a new one.
+func (v *naive) find(m naiveMessage, cc CameraConfig, t int64) (g *naiveGroup, isClosed bool) {
+	note, _ := v.keyOf(m, cc, t)
 	if cc.Match == MatchWindow && m.readable {
 		for _, o := range append(slices.Clone(v.open), v.closed...) {
 			if mem := o.has(m.model); v.window(o, m) && mem != nil && mem.ns == t {
@@ -332,6 +386,13 @@ func (v *naive) place(m naiveMessage, cc CameraConfig, t int64) *naiveGroup {
 			}
 		}
 	}
+	return g, isClosed
+}
+
+// place returns the group that the message joined, if it did.
+func (v *naive) place(m naiveMessage, cc CameraConfig, t int64) *naiveGroup {
+	g, isClosed := v.find(m, cc, t)
+	note, anchor := v.keyOf(m, cc, t)
 	mine := naiveMember{model: m.model, arrival: v.now, ns: t, readable: m.readable, empty: m.hasBoxes && m.boxes == 0}
 	if g != nil && !isClosed && g.generation != 0 && m.generation != 0 && g.generation != m.generation {
 		v.n.WrongGeneration++

@@ -31,20 +31,16 @@ func (c *Correlator) Step(now clock.Mono, m *Message) Verdict {
 	now, back := c.clamp(now)
 	c.sweep(now) // first, so that a message at the deadline is late even if nobody ticked
 
-	readable := !m.unreadable()
-	t, rawText := int64(0), int64(0)
+	readable, t := !m.unreadable(), int64(0)
 	if readable {
 		t = cam.matched(m.Model, m.CaptureNS)
 	} else {
-		// The text becomes the key unless a frame id does. A new one that finds no room is
-		// refused before anything else is counted.
 		c.rawText = detect.AppendRaw(c.rawText[:0], m.Raw)
-		if c.keyOf(cam, m, 0, false, 0).Tag == TagRaw {
-			if rawText = c.raw.Lookup(c.rawText); rawText == 0 && c.raw.Full() {
-				c.n.Refused++
-				return Refused
-			}
-		}
+	}
+	at := c.find(cam, m, t, readable)
+	if at.full { // before anything else is counted
+		c.n.Refused++
+		return Refused
 	}
 
 	if back {
@@ -71,7 +67,7 @@ func (c *Correlator) Step(now clock.Mono, m *Message) Verdict {
 		c.n.NoFrameID++
 	}
 
-	g, verdict := c.place(now, cam, ep, m, mod, t, readable, rawText)
+	g, verdict := c.place(now, cam, ep, &at, m, mod, t, readable)
 	// A message alone can complete only the group that it joined; with a promise in it, others.
 	if c.cfg.ImplicitProgress && readable {
 		c.promise(now, cam, ep, mod, subSaturating(t, 1), g)
@@ -86,39 +82,62 @@ func (c *Correlator) Step(now clock.Mono, m *Message) Verdict {
 	return verdict
 }
 
-// place finds the group of a message and lets it in, or says why not. The group is returned
-// only if the message joined it.
-func (c *Correlator) place(now clock.Mono, cam *camera, ep *epoch, m *Message, mod *model, t int64, readable bool, rawText int64) (*group, Verdict) {
-	var g *group
-	var k Key
+// found is where a message belongs: an open group, a closed record, or neither, which makes it
+// the first of a new group with that key.
+type found struct {
+	open   *group
+	closed *record
+	key    Key
+	full   bool // what it needs room in has none left
+}
+
+// find changes nothing, so that a message that finds no room leaves no trace but its count.
+func (c *Correlator) find(cam *camera, m *Message, t int64, readable bool) (at found) {
 	if cam.match == MatchWindow && readable {
-		open, closed := c.nearest(ep, m.Model, t, cam.windowNS)
-		if closed != nil {
-			return nil, c.meetClosed(now, closed, m, mod, t, true)
-		}
-		g = open
-		k = Key{Stream: m.Stream, Value: t, Tag: TagWindow}
+		at.key = Key{Stream: m.Stream, Value: t, Tag: TagWindow}
+		crowd := 0
+		at.open, at.closed, crowd = c.nearest(cam.epochAt(m.Stream.Epoch()), m.Model, t, cam.windowNS)
+		at.full = at.open == nil && at.closed == nil && crowd >= c.limits.WindowGroups
 	} else {
-		k = c.keyOf(cam, m, t, readable, rawText)
+		at.key = c.keyOf(cam, m, t, readable)
 		r := ref(0)
-		if k.Tag != TagRaw || rawText != 0 {
-			r = c.index.find(&k)
+		if at.key.Tag != TagRaw || at.key.Value != 0 {
+			r = c.index.find(&at.key)
 		}
 		switch {
 		case r.closed():
-			return nil, c.meetClosed(now, c.closed.at(r.id()), m, mod, t, readable)
+			at.closed = c.closed.at(r.id())
 		case r != 0:
-			g = c.groups[r.id()]
-		case k.Tag == TagRaw:
-			k.Value = c.raw.Add(c.rawText)
+			at.open = c.groups[r.id()]
+		case at.key.Tag == TagRaw:
+			at.full = c.raw.Full()
 		}
+	}
+	switch {
+	case at.closed != nil && len(at.closed.held) >= c.limits.GroupModels:
+		at.full = at.closed.holds(m.Model) == nil
+	case at.open != nil && len(at.open.Members) >= c.limits.GroupModels:
+		at.full = at.open.member(m.Model) < 0 && !at.open.foreign(m.Generation)
+	}
+	return at
+}
+
+// place lets a message into the group that was found for it, or says why not. The group is
+// returned only if the message joined it.
+func (c *Correlator) place(now clock.Mono, cam *camera, ep *epoch, at *found, m *Message, mod *model, t int64, readable bool) (*group, Verdict) {
+	if at.closed != nil {
+		return nil, c.meetClosed(now, at.closed, m, mod, t, readable)
 	}
 	// A new group needs no further questions; an open one may belong to another generation,
 	// which is asked before duplicates are told.
+	g := at.open
 	if g == nil {
-		g = c.open(now, k, cam, ep)
+		if at.key.Tag == TagRaw {
+			at.key.Value = c.raw.Add(c.rawText)
+		}
+		g = c.open(now, at.key, cam, ep)
 	} else {
-		if m.Generation != 0 && g.Generation != 0 && m.Generation != g.Generation {
+		if g.foreign(m.Generation) {
 			c.n.WrongGeneration++
 			return nil, WrongGeneration
 		}

@@ -65,6 +65,13 @@ func (w *Window) Add(atNS, value int64) {
 // Overflow returns how many samples left before their time because the window was full.
 func (w *Window) Overflow() uint64 { return w.overflow }
 
+// Limit returns how many samples the window holds at most.
+func (w *Window) Limit() int { return w.limit }
+
+// Held returns how many samples are kept, those included that have grown too old since the
+// last call.
+func (w *Window) Held() int { return w.n }
+
 // Len returns how many samples are younger than the span at nowNS.
 func (w *Window) Len(nowNS int64) int {
 	w.expire(nowNS)

@@ -43,6 +43,9 @@ var importTable = []importRule{
 	{pkg: "shm", never: map[string]string{
 		"time": "shm knows bytes and words: times are arguments and spin budgets are counts",
 	}, reach: leafReach},
+	{pkg: "shm/client", ours: []string{"shm", "appliance/detect", "appliance/sink"}, never: map[string]string{
+		"time": "a library in somebody else's program: times are arguments",
+	}, reach: leafReach},
 	{pkg: "appliance/clock", reach: leafReach},
 	{pkg: "appliance/detect/...", ours: []string{"appliance/detect"}, reach: leafReach},
 	{pkg: "appliance/status", reach: leafReach},

@@ -24,6 +24,7 @@ type rig struct {
 	changes chan struct{}
 	ring    *shm.Segment
 	frames  *shm.FrameWriter
+	stop    func() // called at the test's end; earlier if segments were made since
 }
 
 func segment(t testing.TB, name string, size int, format func([]byte) error) (*shm.Segment, *os.File) {
@@ -91,11 +92,12 @@ func newRig(t testing.TB, output bool) *rig {
 		t.Fatal(err)
 	}
 	goroutines.Go(func() { r.Serve(l) })
-	t.Cleanup(func() {
+	r.stop = func() {
 		r.Close()
 		l.Close()
 		goroutines.Wait()
-	})
+	}
+	t.Cleanup(r.stop)
 	return r
 }
 

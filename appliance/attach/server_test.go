@@ -155,6 +155,7 @@ func TestUsers(t *testing.T) {
 
 func TestReaderAndObserver(t *testing.T) {
 	r := newRig(t, true)
+	defer r.stop()
 	_, h := r.ask(`{"skewgate_attach":1,"abi":1,"role":"reader"}`)
 	if diff := cmp.Diff([]string{"output", "frames/gate"}, h.Files); diff != "" || h.files != 2 {
 		t.Errorf("reader's files (-want +got):\n%s", diff)
@@ -246,6 +247,7 @@ func TestUnmannerlyClients(t *testing.T) {
 // a new one is found by itself.
 func TestClientReattaches(t *testing.T) {
 	r := newRig(t, false)
+	defer r.stop()
 	r.SetEpoch(0, r.frames.NextStreamEpoch())
 	o := client.Options{Socket: r.path, Client: "test/1"}
 	w, err := client.AttachWriter(o, "mine", 0)

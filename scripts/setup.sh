@@ -3,7 +3,8 @@
 #
 #   scripts/setup.sh build   a C compiler, for the one cgo program
 #   scripts/setup.sh demo    that, ffmpeg and ONNX Runtime
-#   scripts/setup.sh test    that, qemu to run the arm64 tests, and all Go modules
+#   scripts/setup.sh test    that, compilers for the C library, qemu to run the arm64 tests,
+#                            and all Go modules
 #
 # Packages come through apt-get, as root or by sudo. Outside of this checkout nothing else is
 # written but the ordinary caches of go and npm.
@@ -70,7 +71,13 @@ missing() {
 	have ffmpeg || echo ffmpeg
 	runtime_there || have npm || echo npm # only to fetch ONNX Runtime with; docs/onnxruntime.md does without
 	[ "$mode" = demo ] && return
-	[ "$(uname -m)" = aarch64 ] || have qemu-aarch64-static || echo qemu-user-static
+	# The C library is built and tried with each compiler it is made for.
+	[ -z "${CC:-}" ] || have gcc || echo gcc
+	have clang || echo clang
+	[ "$(uname -m)" = aarch64 ] && return
+	have qemu-aarch64-static || echo qemu-user-static
+	have aarch64-linux-gnu-gcc || echo gcc-aarch64-linux-gnu
+	[ -e /usr/aarch64-linux-gnu/include/stdlib.h ] || echo libc6-dev-arm64-cross
 }
 
 # as_root runs a command as root, by sudo where we are not, and says what to do where there is no way.

@@ -147,7 +147,7 @@ func checkSymbols(t *testing.T, c *cBuild) {
 		t.Fatal(err)
 	}
 	for _, s := range symbols {
-		if s.Section != elf.SHN_UNDEF {
+		if s.Section != elf.SHN_UNDEF && s.Name != "" {
 			got = append(got, s.Name)
 		}
 	}

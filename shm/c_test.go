@@ -26,6 +26,7 @@ var cTests = []struct {
 	{"C writes, Go reads", testCWrites},
 	{"Go writes, C reads", testCReads},
 	{"unsealed", testCUnsealed},
+	{"site", testCSite},
 	{"same bytes", testCSameBytes},
 	{"pictures", testCPictures},
 	{"fused frames", testCFused},

@@ -43,7 +43,9 @@ static int number(attachment *a, const char *camera, uint32_t epoch, sg_error *e
     while (i < a->streams && strcmp(a->stream[i].camera, camera) != 0)
         i++;
     if (i == SG_MAX_STREAMS)
-        return sg_fail(err, SG_E_STREAM, 0, "camera %s: this client has seen %d others, which is all it can number: restart it", camera, SG_MAX_STREAMS);
+        return sg_fail(err, SG_E_STREAM, 0,
+                       "camera %s: this client has seen %d others, which is all it can number: restart it", camera,
+                       SG_MAX_STREAMS);
     if (i == a->streams) {
         strcpy(a->stream[i].camera, camera);
         a->streams++;
@@ -106,14 +108,16 @@ static int take_over(const sg_client *c, attachment *a, sg_error *err)
 {
     if (a->ring == NULL)
         return sg_fail(err, SG_E_PROTOCOL, 0, "the appliance gave no ring");
-    int code = sg_ring_writer_init(&a->writer, a->ring->b, a->ring->size, (uint32_t)getpid(), a->bell ? &a->doorbell : NULL, err);
+    int code = sg_ring_writer_init(&a->writer, a->ring->b, a->ring->size, (uint32_t)getpid(),
+                                   a->bell ? &a->doorbell : NULL, err);
     if (code != SG_OK)
         return sg_prefix(err, "detection ring of %s", c->model);
     char model[SG_NAME_BYTES];
     if (sg_read_name(model, a->ring->b + OFF_MODEL, "model", err) != SG_OK)
         return err->code;
     if (strcmp(model, c->model) != 0 || a->writer.replica != c->replica)
-        return sg_fail(err, SG_E_PROTOCOL, 0, "asked for the ring of %s/%u, was given that of %s/%u", c->model, c->replica, model, a->writer.replica);
+        return sg_fail(err, SG_E_PROTOCOL, 0, "asked for the ring of %s/%u, was given that of %s/%u", c->model,
+                       c->replica, model, a->writer.replica);
     for (int i = 0; i < a->streams; i++) {
         stream *s = &a->stream[i];
         if (s->index < 0)
@@ -129,8 +133,11 @@ static int take_over(const sg_client *c, attachment *a, sg_error *err)
 /* build makes an attachment of an answer. Every file is used or closed. */
 static int build(const sg_client *c, attachment *a, const reply *r, int *files, int n, sg_error *err)
 {
-    int code = r->abi == SG_ABI_VERSION ? SG_OK
-        : sg_fail(err, SG_E_PROTOCOL, 0, "the appliance speaks ABI version %u, this library %d: use one release on both sides", r->abi, SG_ABI_VERSION);
+    int code = r->abi == SG_ABI_VERSION
+                   ? SG_OK
+                   : sg_fail(err, SG_E_PROTOCOL, 0,
+                             "the appliance speaks ABI version %u, this library %d: use one release on both sides",
+                             r->abi, SG_ABI_VERSION);
     if (code == SG_OK)
         code = sg_check_name("unit", r->unit, SG_E_PROTOCOL, err);
     if (code == SG_OK && r->files != n)
@@ -175,9 +182,12 @@ int sg_attach(sg_client *c, attachment *a, const attachment *old, int timeout_ms
     if (code == SG_OK) {
         int got = sg_socket_receive(a->fd, c->packet, files, &n, timeout_ms, err);
         if (got == WOULD_WAIT)
-            code = sg_fail(err, SG_E_DETACHED, 0, "attach at %s: no answer within %d ms: is that skewgate, and is it well?", c->path, timeout_ms);
+            code =
+                sg_fail(err, SG_E_DETACHED, 0,
+                        "attach at %s: no answer within %d ms: is that skewgate, and is it well?", c->path, timeout_ms);
         else if (got == 0)
-            code = sg_fail(err, SG_E_DETACHED, 0, "attach at %s: closed without an answer: see the appliance's log", c->path);
+            code = sg_fail(err, SG_E_DETACHED, 0, "attach at %s: closed without an answer: see the appliance's log",
+                           c->path);
         else
             code = got < 0 ? got : reply_read(&r, c->packet, (size_t)got, err);
     }

@@ -174,7 +174,8 @@ static int attach_again(sg_client *c, int64_t now_ns, sg_error *err)
     strcpy(c->unit, c->now.unit);
     c->draining = 0;
     c->failures = 0;
-    return sg_fail(err, SG_E_REATTACHED, 0, "attached anew to %s: the picture at hand is of the old memory: take a new one", c->path);
+    return sg_fail(err, SG_E_REATTACHED, 0,
+                   "attached anew to %s: the picture at hand is of the old memory: take a new one", c->path);
 }
 
 int sg_look(sg_client *c, int64_t now_ns, sg_error *err)

@@ -1,35 +1,30 @@
-/* A whole detector: finds the brightest block of each new picture of its first camera.
+/* A whole detector: finds the brightest block in each new picture of its first camera.
  *
- *     example_detector MODEL        for which the configuration says `command: attach` */
+ *     example_detector MODEL        which the configuration has as `command: attach` */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include "skewgate_shm.h"
 
 #include <stdio.h>
 #include <time.h>
 
-enum { BLOCKS = 16 }; /* a side */
+enum { SIDE = 16 }; /* blocks along a side */
 
-/* brightest looks at the luma plane, one block in BLOCKS × BLOCKS after the other. */
-static sg_box brightest(const sg_frame *f)
+static sg_box brightest(const sg_frame *f) /* the luma plane lies first */
 {
-    uint32_t bw = f->width / BLOCKS, bh = f->height / BLOCKS, best_x = 0, best_y = 0;
-    uint64_t best = 0;
-    for (uint32_t by = 0; by < BLOCKS; by++) {
-        for (uint32_t bx = 0; bx < BLOCKS; bx++) {
-            uint64_t sum = 0;
-            for (uint32_t y = by * bh; y < (by + 1) * bh; y++)
-                for (uint32_t x = bx * bw; x < (bx + 1) * bw; x++)
-                    sum += f->pixels[(size_t)y * f->width + x];
-            if (sum > best) {
-                best = sum;
-                best_x = bx;
-                best_y = by;
-            }
+    uint32_t w = f->width / SIDE, h = f->height / SIDE, best = 0, at = 0;
+    for (uint32_t i = 0; i < SIDE * SIDE; i++) {
+        uint32_t sum = 0;
+        for (uint32_t y = i / SIDE * h; y < (i / SIDE + 1) * h; y++)
+            for (uint32_t x = i % SIDE * w; x < (i % SIDE + 1) * w; x++)
+                sum += f->pixels[(size_t)y * f->width + x];
+        if (sum > best) {
+            best = sum;
+            at = i;
         }
     }
-    float w = (float)bw / (float)f->width, h = (float)bh / (float)f->height;
-    float x = (float)best_x * w, y = (float)best_y * h, area = (float)bw * (float)bh * 255;
-    return (sg_box){x, y, x + w, y + h, area > 0 ? (float)best / area : 0, 0};
+    float bw = (float)w / (float)f->width, bh = (float)h / (float)f->height;
+    float x = (float)(at % SIDE) * bw, y = (float)(at / SIDE) * bh;
+    return (sg_box){x, y, x + bw, y + bh, best > 0 ? (float)best / (float)(w * h * 255) : 0, 0};
 }
 
 int main(int argc, char **argv)
@@ -46,10 +41,9 @@ int main(int argc, char **argv)
         if (code == 1 && f.sequence != last && f.format == SG_FORMAT_I420) {
             last = f.sequence;
             sg_box box = brightest(&f);
-            if (!sg_frame_valid(&f))
-                continue; /* it was overwritten meanwhile: the box means nothing */
             sg_stamp of = sg_stamp_of(0, &f);
-            code = sg_publish_boxes(c, &of, &box, 1, &err);
+            if (sg_frame_valid(&f)) /* else it was overwritten meanwhile: the box means nothing */
+                code = sg_publish_boxes(c, &of, &box, 1, &err);
         }
         if (code == SG_E_REATTACHED)
             last = 0;

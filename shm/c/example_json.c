@@ -18,9 +18,11 @@ int main(int argc, char **argv)
     while (code >= 0 && fgets(line, sizeof line, stdin) != NULL) {
         double x1, y1, x2, y2, score;
         sg_stamp of = {.stream = (uint32_t)stream};
-        int n = sscanf(line, "%" SCNd64 " %lf %lf %lf %lf %lf %31[a-z]", &of.capture_ns, &x1, &y1, &x2, &y2, &score, label);
+        int n =
+            sscanf(line, "%" SCNd64 " %lf %lf %lf %lf %lf %31[a-z]", &of.capture_ns, &x1, &y1, &x2, &y2, &score, label);
         if (n == 7)
-            n = snprintf(json, sizeof json, "{\"detections\":[{\"box\":[%g,%g,%g,%g],\"score\":%g,\"label\":\"%s\"}]}", x1, y1, x2, y2, score, label);
+            n = snprintf(json, sizeof json, "{\"detections\":[{\"box\":[%g,%g,%g,%g],\"score\":%g,\"label\":\"%s\"}]}",
+                         x1, y1, x2, y2, score, label);
         else if (n == 1)
             n = snprintf(json, sizeof json, "{\"detections\":[]}");
         else

@@ -37,8 +37,9 @@ int sg_fused_parse(const sg_message *m, const void *body, size_t length, sg_fuse
     uint64_t votes_at = boxes_at + 32 * (uint64_t)f->box_count;
     uint64_t end = votes_at + 8 * (uint64_t)f->vote_count;
     if (end != length)
-        return sg_fail(err, SG_E_MALFORMED, 0, "fused frame of %zu bytes: %u models, %u missing, %u boxes and %u votes need %llu",
-                       length, f->model_count, f->missing_count, f->box_count, f->vote_count, (unsigned long long)end);
+        return sg_fail(err, SG_E_MALFORMED, 0,
+                       "fused frame of %zu bytes: %u models, %u missing, %u boxes and %u votes need %llu", length,
+                       f->model_count, f->missing_count, f->box_count, f->vote_count, (unsigned long long)end);
     f->models = (const void *)(b + models_at);
     f->missing = (const void *)(b + missing_at);
     f->boxes = (const void *)(b + boxes_at);
@@ -46,7 +47,8 @@ int sg_fused_parse(const sg_message *m, const void *body, size_t length, sg_fuse
     for (uint32_t i = 0; i < f->box_count; i++) {
         uint64_t last = (uint64_t)f->boxes[i].first_vote + f->boxes[i].votes;
         if (last > f->vote_count)
-            return sg_fail(err, SG_E_MALFORMED, 0, "fused frame: votes of box %u end at %llu of %u", i, (unsigned long long)last, f->vote_count);
+            return sg_fail(err, SG_E_MALFORMED, 0, "fused frame: votes of box %u end at %llu of %u", i,
+                           (unsigned long long)last, f->vote_count);
     }
     return SG_OK;
 }

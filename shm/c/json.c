@@ -47,7 +47,10 @@ static uint32_t hex4(json *j)
     uint32_t v = 0;
     for (int i = 0; i < 4; i++) {
         int c = j->at < j->end ? *j->at++ : 0;
-        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
         if (digit < 0) {
             j->bad = 1;
             return 0;

@@ -13,7 +13,8 @@ static int in_range(const char *what, uint64_t n, uint64_t low, uint64_t high, i
 int layout_new(layout *l, uint32_t kind, uint64_t slots, uint64_t payload, uint64_t index, int code, sg_error *err)
 {
     int reason = code == SG_E_QUARANTINE ? SG_REASON_LAYOUT : 0;
-    *l = (layout){.kind = kind, .slots = slots, .payload = payload, .index = index, .hot_at = HOT_AT + index * HOT_BLOCK};
+    *l = (layout){
+        .kind = kind, .slots = slots, .payload = payload, .index = index, .hot_at = HOT_AT + index * HOT_BLOCK};
     if (in_range("stagger index", index, 0, HOT_STEPS - 1, code, err) != SG_OK)
         return code;
     switch (kind) {
@@ -86,7 +87,8 @@ void layout_write(const layout *l, uint8_t *b)
 int layout_read(layout *l, const void *b, size_t size, uint32_t kind, uint32_t other, sg_error *err)
 {
     if (b == NULL || size < HOT_AT + HOT_BYTES)
-        return sg_fail(err, SG_E_QUARANTINE, SG_REASON_SIZE, "segment has %zu bytes, a header alone needs %d", size, HOT_AT + HOT_BYTES);
+        return sg_fail(err, SG_E_QUARANTINE, SG_REASON_SIZE, "segment has %zu bytes, a header alone needs %d", size,
+                       HOT_AT + HOT_BYTES);
     if ((uintptr_t)b % 8 != 0)
         return sg_fail(err, SG_E_QUARANTINE, SG_REASON_SIZE, "memory is not aligned to 8 bytes");
     uint64_t magic = load64(b, OFF_MAGIC);
@@ -96,15 +98,18 @@ int layout_read(layout *l, const void *b, size_t size, uint32_t kind, uint32_t o
     uint32_t version = load32(b, OFF_VERSION);
     if (version != SG_ABI_VERSION)
         return sg_fail(err, SG_E_QUARANTINE, SG_REASON_ABI_VERSION,
-                       "segment has ABI version %u, this library speaks %d: use one release on both sides", version, SG_ABI_VERSION);
+                       "segment has ABI version %u, this library speaks %d: use one release on both sides", version,
+                       SG_ABI_VERSION);
     uint32_t is = load32(b, OFF_KIND);
     if (is != kind && is != other)
         return sg_fail(err, SG_E_QUARANTINE, SG_REASON_SEGMENT_KIND, "segment is of kind %u, want %u", is, kind);
-    int code = layout_new(l, is, load32(b, OFF_SLOTS), load32(b, OFF_PAYLOAD), load32(b, OFF_INDEX), SG_E_QUARANTINE, err);
+    int code =
+        layout_new(l, is, load32(b, OFF_SLOTS), load32(b, OFF_PAYLOAD), load32(b, OFF_INDEX), SG_E_QUARANTINE, err);
     if (code != SG_OK)
         return code;
     if (size != l->bytes)
-        return sg_fail(err, SG_E_QUARANTINE, SG_REASON_SIZE, "segment has %zu bytes, its header needs %llu", size, (unsigned long long)l->bytes);
+        return sg_fail(err, SG_E_QUARANTINE, SG_REASON_SIZE, "segment has %zu bytes, its header needs %llu", size,
+                       (unsigned long long)l->bytes);
     word w[13];
     words(l, w);
     for (int i = 0; i < 13; i++) {

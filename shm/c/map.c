@@ -18,11 +18,13 @@ static int map(sg_map *m, int fd, int writable, const char *name, sg_error *err)
     if (seals < 0)
         return sg_fail_system(err, errno, "map segment \"%s\": it is no memfd", name);
     if ((seals & SEALS) != SEALS)
-        return sg_fail(err, SG_E_NOT_SEALED, 0, "map segment \"%s\": seals are %#x, need shrink, grow and seal (%#x)", name, seals, SEALS);
+        return sg_fail(err, SG_E_NOT_SEALED, 0, "map segment \"%s\": seals are %#x, need shrink, grow and seal (%#x)",
+                       name, seals, SEALS);
     if (fstat(fd, &st) != 0)
         return sg_fail_system(err, errno, "map segment \"%s\"", name);
     if (st.st_size <= 0 || (uint64_t)st.st_size > MAX_SEGMENT)
-        return sg_fail(err, SG_E_QUARANTINE, SG_REASON_SIZE, "map segment \"%s\": size %lld out of range", name, (long long)st.st_size);
+        return sg_fail(err, SG_E_QUARANTINE, SG_REASON_SIZE, "map segment \"%s\": size %lld out of range", name,
+                       (long long)st.st_size);
     m->size = (size_t)st.st_size;
     /* Populate: the first lap around a ring shall not take a page fault a slot. */
     void *b = mmap(NULL, m->size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);

@@ -47,7 +47,8 @@ int sg_read_name(char to[SG_NAME_BYTES], const uint8_t *from, const char *what, 
     memcpy(to, from, SG_NAME_BYTES); /* read once, then looked at */
     if (memchr(to, 0, SG_NAME_BYTES) == NULL) {
         to[0] = 0;
-        return sg_fail(err, SG_E_QUARANTINE, SG_REASON_NAME, "%s name does not end within %d bytes", what, SG_NAME_BYTES);
+        return sg_fail(err, SG_E_QUARANTINE, SG_REASON_NAME, "%s name does not end within %d bytes", what,
+                       SG_NAME_BYTES);
     }
     return sg_check_name(what, to, SG_E_QUARANTINE, err);
 }

@@ -89,7 +89,8 @@ int sg_output_begin(sg_client *c, sg_error *err)
     sg_message m;
     uint8_t *body = realloc(c->body, back.payload);
     if (body == NULL)
-        return sg_fail(err, SG_E_SYSTEM, 0, "attach: no memory for a message of %llu bytes", (unsigned long long)back.payload);
+        return sg_fail(err, SG_E_SYSTEM, 0, "attach: no memory for a message of %llu bytes",
+                       (unsigned long long)back.payload);
     c->body = body;
     /* Names told before we came, on a reader of its own: frames of then are not ours. */
     sg_ring_rewind(&back, NAMES_BACK);
@@ -117,7 +118,8 @@ static int name_stream(sg_client *c, sg_fused *f, sg_error *err)
 int sg_output_next(sg_client *c, sg_fused *f, sg_error *err)
 {
     if (c->writer)
-        return sg_fail(err, SG_E_ARGUMENT, 0, "read fused frames: this client is a writer: attach with sg_attach_reader");
+        return sg_fail(err, SG_E_ARGUMENT, 0,
+                       "read fused frames: this client is a writer: attach with sg_attach_reader");
     for (int i = 0; c->now.fd >= 0 && i < NAMES_BACK; i++) {
         sg_message m;
         int code = sg_ring_next(&c->now.reader, &m, c->body, c->now.reader.payload, err);

@@ -48,8 +48,8 @@ static int quarantined(const sg_ring_reader *r, sg_error *err)
 static int fail(sg_ring_reader *r, int reason, const char *what, uint64_t a, uint64_t b)
 {
     r->reason = reason;
-    return sg_fail(&r->why, SG_E_QUARANTINE, reason, "%s (message %llu: %llu, %llu): close this ring and attach anew", what,
-                   (unsigned long long)r->next, (unsigned long long)a, (unsigned long long)b);
+    return sg_fail(&r->why, SG_E_QUARANTINE, reason, "%s (message %llu: %llu, %llu): close this ring and attach anew",
+                   what, (unsigned long long)r->next, (unsigned long long)a, (unsigned long long)b);
 }
 
 static void skip_to(sg_ring_reader *r, uint64_t sequence)
@@ -194,7 +194,8 @@ int sg_split_text(const void *body, size_t length, const char **text, size_t *te
 {
     const uint8_t *b = body;
     if (length < 2)
-        return sg_fail(err, SG_E_MALFORMED, 0, "capture time as text: body has %zu bytes, its text's length needs 2", length);
+        return sg_fail(err, SG_E_MALFORMED, 0, "capture time as text: body has %zu bytes, its text's length needs 2",
+                       length);
     size_t n = b[0] | (size_t)b[1] << 8;
     if (n > length - 2)
         return sg_fail(err, SG_E_MALFORMED, 0, "capture time as text: %zu bytes in a body of %zu", n, length);

@@ -67,8 +67,9 @@ int reply_read(reply *r, const char *packet, size_t length, sg_error *err)
         read_value(r, &j, key);
     }
     if (!json_end(&j))
-        return sg_fail(err, SG_E_PROTOCOL, 0, "answer of %zu bytes is not as agreed from byte %td on: is that socket skewgate's?",
-                       length, j.at - packet);
+        return sg_fail(err, SG_E_PROTOCOL, 0,
+                       "answer of %zu bytes is not as agreed from byte %td on: is that socket skewgate's?", length,
+                       j.at - packet);
     return SG_OK;
 }
 
@@ -102,7 +103,8 @@ int event_read(event *e, const char *packet, size_t length, sg_error *err)
         good = !camera.bad && !epoch.bad;
     }
     if (!good)
-        return sg_fail(err, SG_E_PROTOCOL, 0, "event of %zu bytes is not as agreed: is that socket skewgate's?", length);
+        return sg_fail(err, SG_E_PROTOCOL, 0, "event of %zu bytes is not as agreed: is that socket skewgate's?",
+                       length);
     return SG_OK;
 }
 
@@ -110,7 +112,8 @@ size_t request_write(char *to, size_t room, int writer, const char *model, unsig
 {
     char quoted[2 * SG_NAME_BYTES], *q = quoted;
     if (!writer)
-        return (size_t)snprintf(to, room, "{\"skewgate_attach\":1,\"abi\":%d,\"role\":\"reader\",\"client\":\"c/1.0\"}", SG_ABI_VERSION);
+        return (size_t)snprintf(to, room, "{\"skewgate_attach\":1,\"abi\":%d,\"role\":\"reader\",\"client\":\"c/1.0\"}",
+                                SG_ABI_VERSION);
     /* A name holds no control character, so two are left that JSON wants escaped. */
     for (const char *s = model; *s != 0; s++) {
         if (*s == '"' || *s == '\\')
@@ -118,6 +121,8 @@ size_t request_write(char *to, size_t room, int writer, const char *model, unsig
         *q++ = *s;
     }
     *q = 0;
-    return (size_t)snprintf(to, room, "{\"skewgate_attach\":1,\"abi\":%d,\"role\":\"writer\",\"model\":\"%s\",\"replica\":%u,\"client\":\"c/1.0\"}",
-                            SG_ABI_VERSION, quoted, replica);
+    return (size_t)snprintf(
+        to, room,
+        "{\"skewgate_attach\":1,\"abi\":%d,\"role\":\"writer\",\"model\":\"%s\",\"replica\":%u,\"client\":\"c/1.0\"}",
+        SG_ABI_VERSION, quoted, replica);
 }

@@ -24,9 +24,12 @@ int sg_socket_path(char path[PATH_BYTES], const char *sock, sg_error *err)
     else if (run != NULL && run[0] == '/')
         n = snprintf(path, PATH_BYTES, "%s/skewgate/attach.sock", run);
     else
-        return sg_fail(err, SG_E_ARGUMENT, 0, "attach: no place to look: set SKEWGATE_ATTACH to the path of the appliance's attach.sock");
+        return sg_fail(err, SG_E_ARGUMENT, 0,
+                       "attach: no place to look: set SKEWGATE_ATTACH to the path of the appliance's attach.sock");
     if (n >= PATH_BYTES)
-        return sg_fail(err, SG_E_TOO_LARGE, 0, "attach: the socket's path has %d bytes, the kernel takes %d: use a shorter one", n, PATH_BYTES - 1);
+        return sg_fail(err, SG_E_TOO_LARGE, 0,
+                       "attach: the socket's path has %d bytes, the kernel takes %d: use a shorter one", n,
+                       PATH_BYTES - 1);
     return SG_OK;
 }
 
@@ -109,8 +112,10 @@ int sg_socket_receive(int fd, char *packet, int files[MAX_FILES], int *file_coun
     if ((h.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
         sg_close_files(files, *file_count);
         *file_count = 0;
-        return sg_fail(err, SG_E_PROTOCOL, 0, "receive from the appliance: a packet of more than %d bytes, or more descriptors "
-                       "than this process may open (see ulimit -n)", MAX_PACKET);
+        return sg_fail(err, SG_E_PROTOCOL, 0,
+                       "receive from the appliance: a packet of more than %d bytes, or more descriptors "
+                       "than this process may open (see ulimit -n)",
+                       MAX_PACKET);
     }
     return (int)n;
 }

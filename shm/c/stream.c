@@ -19,7 +19,8 @@ int sg_stream(const sg_client *c, const char *camera, sg_error *err)
     for (int i = 0; i < c->now.streams; i++)
         if (strcmp(c->now.stream[i].camera, camera) == 0)
             return i;
-    return sg_fail(err, SG_E_STREAM, 0, "camera \"%.63s\" is none of the %d given by unit %s: name it under this model's cameras there",
+    return sg_fail(err, SG_E_STREAM, 0,
+                   "camera \"%.63s\" is none of the %d given by unit %s: name it under this model's cameras there",
                    camera, c->now.streams, c->unit);
 }
 
@@ -29,7 +30,8 @@ static int given(const sg_client *c, int64_t stream, sg_error *err)
     if (stream < 0 || stream >= c->now.streams)
         return sg_fail(err, SG_E_STREAM, 0, "stream %lld of %d: see sg_stream", (long long)stream, c->now.streams);
     if (c->now.stream[stream].index < 0)
-        return sg_fail(err, SG_E_STREAM, 0, "camera \"%s\" is no more given by unit %s", c->now.stream[stream].camera, c->unit);
+        return sg_fail(err, SG_E_STREAM, 0, "camera \"%s\" is no more given by unit %s", c->now.stream[stream].camera,
+                       c->unit);
     return SG_OK;
 }
 
@@ -41,7 +43,8 @@ int sg_newest(sg_client *c, int stream, sg_frame *f, sg_error *err)
     if (code != SG_OK)
         return code;
     if (c->now.stream[stream].map == NULL)
-        return sg_fail(err, SG_E_STREAM, 0, "camera \"%s\" has no frame ring: its pictures come from elsewhere", c->now.stream[stream].camera);
+        return sg_fail(err, SG_E_STREAM, 0, "camera \"%s\" has no frame ring: its pictures come from elsewhere",
+                       c->now.stream[stream].camera);
     return sg_frames_newest(&c->now.stream[stream].frames, f, err);
 }
 
@@ -94,7 +97,8 @@ static sg_message about(const sg_stamp *of, uint8_t kind, uint16_t count)
 int sg_publish_boxes(sg_client *c, const sg_stamp *of, const sg_box *boxes, size_t n, sg_error *err)
 {
     if (n > UINT16_MAX)
-        return sg_fail(err, SG_E_TOO_LARGE, 0, "publish %zu boxes: at most %d fit; raise the detector's threshold", n, UINT16_MAX);
+        return sg_fail(err, SG_E_TOO_LARGE, 0, "publish %zu boxes: at most %d fit; raise the detector's threshold", n,
+                       UINT16_MAX);
     sg_message m = about(of, SG_KIND_BOXES, (uint16_t)n);
     return sg_publish(c, &m, boxes, n * sizeof *boxes, err);
 }

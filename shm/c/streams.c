@@ -14,8 +14,8 @@ int sg_read_stream(const uint8_t *segment, uint32_t i, sg_stream_info *s, sg_err
     s->epoch = load32(entry, ENTRY_EPOCH);
     uint64_t want = sg_stream_hash(s->unit, s->camera);
     if (s->hash != want)
-        return sg_fail(err, SG_E_QUARANTINE, SG_REASON_STREAM_TABLE, "stream %u is %s/%s with hash %#llx, want %#llx", i,
-                       s->unit, s->camera, (unsigned long long)s->hash, (unsigned long long)want);
+        return sg_fail(err, SG_E_QUARANTINE, SG_REASON_STREAM_TABLE, "stream %u is %s/%s with hash %#llx, want %#llx",
+                       i, s->unit, s->camera, (unsigned long long)s->hash, (unsigned long long)want);
     return SG_OK;
 }
 
@@ -31,13 +31,15 @@ int sg_ring_stream(sg_ring_writer *w, const char *unit, const char *camera, uint
         sg_stream_info s;
         if (w->stream_hash[i] != hash)
             continue;
-        if (sg_read_stream(w->segment, i, &s, NULL) == SG_OK && strcmp(s.unit, unit) == 0 && strcmp(s.camera, camera) == 0) {
+        if (sg_read_stream(w->segment, i, &s, NULL) == SG_OK && strcmp(s.unit, unit) == 0 &&
+            strcmp(s.camera, camera) == 0) {
             store32(w->segment, TABLE_AT + i * ENTRY_BYTES + ENTRY_EPOCH, epoch);
             return (int)i;
         }
     }
     if (w->streams == SG_MAX_STREAMS)
-        return sg_fail(err, SG_E_STREAM, 0, "register stream %s/%s: all %d entries are taken", unit, camera, SG_MAX_STREAMS);
+        return sg_fail(err, SG_E_STREAM, 0, "register stream %s/%s: all %d entries are taken", unit, camera,
+                       SG_MAX_STREAMS);
     uint32_t i = w->streams;
     uint8_t *entry = w->segment + TABLE_AT + (uint64_t)i * ENTRY_BYTES;
     sg_put_name(entry + ENTRY_UNIT, unit);

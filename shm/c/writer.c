@@ -32,8 +32,9 @@ int sg_ring_format(void *memory, size_t size, const sg_ring_config *c, sg_error 
     if (code != SG_OK)
         return code;
     if (size != l.bytes)
-        return sg_fail(err, SG_E_ARGUMENT, 0, "format ring of \"%s\": memory has %zu bytes, layout needs %llu (see sg_ring_bytes)",
-                       c->model, size, (unsigned long long)l.bytes);
+        return sg_fail(err, SG_E_ARGUMENT, 0,
+                       "format ring of \"%s\": memory has %zu bytes, layout needs %llu (see sg_ring_bytes)", c->model,
+                       size, (unsigned long long)l.bytes);
     if ((uintptr_t)b % 8 != 0)
         return sg_fail(err, SG_E_ARGUMENT, 0, "format ring of \"%s\": memory is not aligned to 8 bytes", c->model);
     store64(b, OFF_MAGIC, 0);
@@ -49,7 +50,8 @@ int sg_ring_format(void *memory, size_t size, const sg_ring_config *c, sg_error 
     return SG_OK;
 }
 
-int sg_ring_writer_init(sg_ring_writer *w, void *memory, size_t size, uint32_t pid, const sg_doorbell *bell, sg_error *err)
+int sg_ring_writer_init(sg_ring_writer *w, void *memory, size_t size, uint32_t pid, const sg_doorbell *bell,
+                        sg_error *err)
 {
     layout l;
     uint8_t *b = memory;
@@ -77,7 +79,8 @@ int sg_ring_writer_init(sg_ring_writer *w, void *memory, size_t size, uint32_t p
     /* A predecessor's streams keep their indexes, so its entries must make sense. */
     w->streams = load32(b, OFF_STREAM_COUNT);
     if (w->streams > SG_MAX_STREAMS)
-        return sg_fail(err, SG_E_QUARANTINE, SG_REASON_STREAM_TABLE, "%u streams, at most %d fit", w->streams, SG_MAX_STREAMS);
+        return sg_fail(err, SG_E_QUARANTINE, SG_REASON_STREAM_TABLE, "%u streams, at most %d fit", w->streams,
+                       SG_MAX_STREAMS);
     for (uint32_t i = 0; i < w->streams; i++) {
         sg_stream_info s;
         if ((code = sg_read_stream(b, i, &s, err)) != SG_OK)
@@ -118,7 +121,8 @@ int sg_ring_publish_text(sg_ring_writer *w, sg_message *m, const char *text, siz
                          const void *body, size_t length, sg_error *err)
 {
     if (text_length > MAX_TEXT)
-        return sg_fail(err, SG_E_TOO_LARGE, 0, "publish capture time of %zu bytes of text: at most %d fit", text_length, MAX_TEXT);
+        return sg_fail(err, SG_E_TOO_LARGE, 0, "publish capture time of %zu bytes of text: at most %d fit", text_length,
+                       MAX_TEXT);
     size_t total = 2 + text_length + length;
     if (total < length) /* a length beyond any memory */
         total = SIZE_MAX;
@@ -139,11 +143,14 @@ int sg_ring_publish_text(sg_ring_writer *w, sg_message *m, const char *text, siz
 int sg_ring_refuse(const sg_ring_writer *w, const sg_message *m, size_t length, sg_error *err)
 {
     if (length > w->payload)
-        return sg_fail(err, SG_E_TOO_LARGE, 0, "publish %zu bytes into slots of %llu: send fewer boxes or ask for larger slots",
-                       length, (unsigned long long)w->payload);
+        return sg_fail(err, SG_E_TOO_LARGE, 0,
+                       "publish %zu bytes into slots of %llu: send fewer boxes or ask for larger slots", length,
+                       (unsigned long long)w->payload);
     if (m->kind < SG_KIND_BOXES || m->kind > SG_KIND_FUSED)
-        return sg_fail(err, SG_E_ARGUMENT, 0, "publish message of kind %u: want %d…%d", m->kind, SG_KIND_BOXES, SG_KIND_FUSED);
-    return sg_fail(err, SG_E_STREAM, 0, "publish for stream %u of %u: register it first (sg_ring_stream)", m->stream, w->streams);
+        return sg_fail(err, SG_E_ARGUMENT, 0, "publish message of kind %u: want %d…%d", m->kind, SG_KIND_BOXES,
+                       SG_KIND_FUSED);
+    return sg_fail(err, SG_E_STREAM, 0, "publish for stream %u of %u: register it first (sg_ring_stream)", m->stream,
+                   w->streams);
 }
 
 /* sg_ring_wake is W6's second half. Without FUTEX_PRIVATE_FLAG: the word is shared. All

@@ -28,16 +28,23 @@ int bench(int argc, char **argv)
     sg_doorbell bell = {page + HOT_AT, page + HOT_AT + HOT_SLEEP};
     double ns[RUNS];
     for (int with = 0; with < 3; with++) {
-        CHECK(sg_ring_writer_init(&w, b, size, 1, with > 0 ? &bell : NULL, NULL) == SG_OK && sg_ring_stream(&w, "u", "c", 1, NULL) == 0);
+        CHECK(sg_ring_writer_init(&w, b, size, 1, with > 0 ? &bell : NULL, NULL) == SG_OK &&
+              sg_ring_stream(&w, "u", "c", 1, NULL) == 0);
         for (int run = 0; run < RUNS; run++) {
             int64_t began = sg_now();
             for (int i = 0; i < N; i++) {
-                sg_message m = {.kind = SG_KIND_BOXES, .frame_id = (uint64_t)i, .capture_ns = began, .publish_ns = with > 1 ? sg_now() : began};
+                sg_message m = {.kind = SG_KIND_BOXES,
+                                .frame_id = (uint64_t)i,
+                                .capture_ns = began,
+                                .publish_ns = with > 1 ? sg_now() : began};
                 sg_ring_publish(&w, &m, body, sizeof body, NULL);
             }
             ns[run] = (double)(sg_now() - began) / N;
         }
-        say(with == 0 ? "publish 256 B" : with == 1 ? "and with a doorbell, nobody asleep" : "and with a clock read", ns);
+        say(with == 0   ? "publish 256 B"
+            : with == 1 ? "and with a doorbell, nobody asleep"
+                        : "and with a clock read",
+            ns);
     }
     free(b);
     free(page);

@@ -4,7 +4,8 @@
 void say_code(driver *d, int code)
 {
     if (code < 0)
-        printf("error %d %s %d %s\n", code, d->err.reason ? sg_reason_name(d->err.reason) : "-", d->err.refusal, d->err.text);
+        printf("error %d %s %d %s\n", code, d->err.reason ? sg_reason_name(d->err.reason) : "-", d->err.refusal,
+               d->err.text);
     else
         printf("%d\n", code);
 }
@@ -30,24 +31,26 @@ void print_hex(const uint8_t *b, size_t n)
 
 void print_message(const sg_message *m, const uint8_t *body, size_t room)
 {
-    printf("1 %" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %u %u %u %u %u %u ", m->sequence, m->capture_ns, m->publish_ns,
-           m->frame_id, m->tag, m->stream, m->stream_epoch, m->length, m->count, m->kind, m->flags);
+    printf("1 %" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %u %u %u %u %u %u ", m->sequence,
+           m->capture_ns, m->publish_ns, m->frame_id, m->tag, m->stream, m->stream_epoch, m->length, m->count, m->kind,
+           m->flags);
     print_hex(body, m->length < room ? m->length : room);
     printf("\n");
 }
 
 void print_frame(const sg_frame *f)
 {
-    printf("1 %" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %u %u %u %u %u %u %" PRIx64 "\n", f->sequence, f->capture_ns,
-           f->publish_ns, f->frame_id, f->tag, f->stream_epoch, f->format, f->width, f->height, f->length, f->clock,
-           sg_fnv(SG_FNV_OFFSET, f->pixels, f->length));
+    printf("1 %" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %u %u %u %u %u %u %" PRIx64 "\n", f->sequence,
+           f->capture_ns, f->publish_ns, f->frame_id, f->tag, f->stream_epoch, f->format, f->width, f->height,
+           f->length, f->clock, sg_fnv(SG_FNV_OFFSET, f->pixels, f->length));
 }
 
 void print_fused(driver *d, const sg_fused *f)
 {
-    printf("1 %" PRIu64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %u %u", f->seq, f->first_arrival_ns, f->closed_ns,
-           f->arrival_skew_ns, f->generation, f->reason, f->degraded);
-    printf(" stream %s/%s capture %" PRId64 " epoch %u", f->unit ? f->unit : "-", f->camera ? f->camera : "-", f->message.capture_ns, f->message.stream_epoch);
+    printf("1 %" PRIu64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %u %u", f->seq, f->first_arrival_ns,
+           f->closed_ns, f->arrival_skew_ns, f->generation, f->reason, f->degraded);
+    printf(" stream %s/%s capture %" PRId64 " epoch %u", f->unit ? f->unit : "-", f->camera ? f->camera : "-",
+           f->message.capture_ns, f->message.stream_epoch);
     for (uint32_t i = 0; i < f->model_count; i++)
         printf(" model %u %" PRId64, f->models[i].model, f->models[i].capture_ns);
     for (uint32_t i = 0; i < f->missing_count; i++)

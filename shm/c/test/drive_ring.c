@@ -13,8 +13,13 @@ static void cmd_map(driver *d, char **a) /* FD rw|ro PLACE */
 
 static void cmd_format(driver *d, char **a) /* PLACE output slots payload model replica index generation */
 {
-    sg_ring_config c = {.output = (int)num(a[1]), .slots = (uint32_t)num(a[2]), .payload_bytes = (uint32_t)num(a[3]), .model = a[4],
-                        .replica = (uint32_t)num(a[5]), .index = (uint32_t)num(a[6]), .generation = num(a[7])};
+    sg_ring_config c = {.output = (int)num(a[1]),
+                        .slots = (uint32_t)num(a[2]),
+                        .payload_bytes = (uint32_t)num(a[3]),
+                        .model = a[4],
+                        .replica = (uint32_t)num(a[5]),
+                        .index = (uint32_t)num(a[6]),
+                        .generation = num(a[7])};
     uint64_t i = num(a[0]);
     say_code(d, sg_ring_format(d->mem[i], d->size[i], &c, &d->err));
 }
@@ -28,7 +33,8 @@ static void cmd_doorbell(driver *d, char **a) /* PLACE */
 static void cmd_writer(driver *d, char **a) /* PLACE pid bell? */
 {
     uint64_t i = num(a[0]);
-    say_code(d, sg_ring_writer_init(&d->w, d->mem[i], d->size[i], (uint32_t)num(a[1]), num(a[2]) ? &d->bell : NULL, &d->err));
+    say_code(d, sg_ring_writer_init(&d->w, d->mem[i], d->size[i], (uint32_t)num(a[1]), num(a[2]) ? &d->bell : NULL,
+                                    &d->err));
 }
 
 static void cmd_stream(driver *d, char **a) /* unit camera epoch */
@@ -121,8 +127,8 @@ static void cmd_info(driver *d, char **a)
     if (code != SG_OK)
         say_code(d, code);
     else
-        printf("%s %u %u %u %" PRIu64 " %u %u %u %" PRId64 " %" PRIu64 " %u\n", i.model, i.replica, i.slots, i.payload_bytes, i.generation,
-               i.pid, i.ring_epoch, i.state, i.heartbeat_ns, i.head, i.streams);
+        printf("%s %u %u %u %" PRIu64 " %u %u %u %" PRId64 " %" PRIu64 " %u\n", i.model, i.replica, i.slots,
+               i.payload_bytes, i.generation, i.pid, i.ring_epoch, i.state, i.heartbeat_ns, i.head, i.streams);
 }
 
 static void cmd_stream_info(driver *d, char **a)
@@ -144,7 +150,8 @@ static void cmd_frames(driver *d, char **a) /* PLACE */
 static void cmd_frame(driver *d, char **a) /* sequence, or newest */
 {
     int newest = strcmp(a[0], "newest") == 0;
-    int code = newest ? sg_frames_newest(&d->frames, &d->frame, &d->err) : sg_frames_get(&d->frames, num(a[0]), &d->frame, &d->err);
+    int code = newest ? sg_frames_newest(&d->frames, &d->frame, &d->err)
+                      : sg_frames_get(&d->frames, num(a[0]), &d->frame, &d->err);
     if (code == 1)
         print_frame(&d->frame);
     else
@@ -173,10 +180,26 @@ static void cmd_fused(driver *d, char **a) /* count body: in memory of just its 
 }
 
 const command ring_commands[] = {
-    {"map", 3, cmd_map}, {"format", 8, cmd_format}, {"doorbell", 1, cmd_doorbell}, {"writer", 3, cmd_writer},
-    {"stream", 3, cmd_stream}, {"publish", 10, cmd_publish}, {"publish-text", 11, cmd_publish_text}, {"begin", 2, cmd_begin},
-    {"state", 1, cmd_state}, {"heartbeat", 1, cmd_heartbeat}, {"generation", 1, cmd_generation}, {"reader", 1, cmd_reader},
-    {"rewind", 1, cmd_rewind}, {"next", 1, cmd_next}, {"counts", 0, cmd_counts}, {"info", 0, cmd_info},
-    {"stream-info", 1, cmd_stream_info}, {"frames", 1, cmd_frames}, {"frame", 1, cmd_frame}, {"valid", 0, cmd_valid},
-    {"fused", 2, cmd_fused}, {NULL, 0, NULL},
+    {"map", 3, cmd_map},
+    {"format", 8, cmd_format},
+    {"doorbell", 1, cmd_doorbell},
+    {"writer", 3, cmd_writer},
+    {"stream", 3, cmd_stream},
+    {"publish", 10, cmd_publish},
+    {"publish-text", 11, cmd_publish_text},
+    {"begin", 2, cmd_begin},
+    {"state", 1, cmd_state},
+    {"heartbeat", 1, cmd_heartbeat},
+    {"generation", 1, cmd_generation},
+    {"reader", 1, cmd_reader},
+    {"rewind", 1, cmd_rewind},
+    {"next", 1, cmd_next},
+    {"counts", 0, cmd_counts},
+    {"info", 0, cmd_info},
+    {"stream-info", 1, cmd_stream_info},
+    {"frames", 1, cmd_frames},
+    {"frame", 1, cmd_frame},
+    {"valid", 0, cmd_valid},
+    {"fused", 2, cmd_fused},
+    {NULL, 0, NULL},
 };

@@ -27,5 +27,6 @@ int flood(int argc, char **argv)
         }
     }
     free(body);
+    sg_map_drop(m);
     return 0;
 }

@@ -35,5 +35,6 @@ int follow(int argc, char **argv)
     printf("%" PRIu64 " %" PRIu64 "\n", r.read, r.lost);
     free(body);
     free(want_body);
+    sg_map_drop(m);
     return 0;
 }

@@ -173,10 +173,13 @@ static char *mutated(const char *text, size_t *n)
 static void packet_round(void)
 {
     static const char *const packets[] = {
-        ("{\"ok\":true,\"abi\":1,\"unit\":\"box-7\",\"model\":\"mine\",\"replica\":0,\"ring_epoch\":3,\"x\":[{\"y\":-1.5e3},null],"
-        "\"cameras\":[{\"name\":\"g\\u00e4te\\ud83d\\ude00\",\"stream_epoch\":4}],\"files\":[\"ring\",\"doorbell\",\"frames/gate\"]}"),
+        ("{\"ok\":true,\"abi\":1,\"unit\":\"box-7\",\"model\":\"mine\",\"replica\":0,\"ring_epoch\":3,\"x\":[{\"y\":-1."
+         "5e3},null],"
+         "\"cameras\":[{\"name\":\"g\\u00e4te\\ud83d\\ude00\",\"stream_epoch\":4}],\"files\":[\"ring\",\"doorbell\","
+         "\"frames/gate\"]}"),
         "{\"ok\":false,\"code\":\"writer_present\",\"error\":\"pid 7 \\\"has\\\" it\",\"abi\":1}",
-        "{\"event\":\"stream_epoch\",\"camera\":\"gate\",\"stream_epoch\":5}", "{\"event\":\"closed\",\"reason\":\"a\\nb\"}"};
+        "{\"event\":\"stream_epoch\",\"camera\":\"gate\",\"stream_epoch\":5}",
+        "{\"event\":\"closed\",\"reason\":\"a\\nb\"}"};
     const char *packet = packets[below(4)];
     size_t n = strlen(packet);
     char *text = mutated(packet, &n);
@@ -216,7 +219,8 @@ static void fused_round(void)
 static int scribbled(int ms)
 {
     sg_error err;
-    sg_map *ring = sg_map_segment(3, 1, "ring", &err), *frames = sg_map_segment(4, 0, "frames", &err), *door = sg_map_segment(5, 1, "doorbell", &err);
+    sg_map *ring = sg_map_segment(3, 1, "ring", &err), *frames = sg_map_segment(4, 0, "frames", &err),
+           *door = sg_map_segment(5, 1, "doorbell", &err);
     if (ring == NULL || frames == NULL || door == NULL)
         return fprintf(stderr, "hostile: %s\n", err.text), 1;
     sg_doorbell bell;
@@ -234,6 +238,9 @@ static int scribbled(int ms)
         if (sg_frames_init(&f, frames->b, frames->size, NULL) == SG_OK)
             read_frames(&f);
     }
+    sg_map_drop(ring);
+    sg_map_drop(frames);
+    sg_map_drop(door);
     return 0;
 }
 

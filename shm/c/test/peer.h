@@ -38,8 +38,14 @@ static inline uint64_t mix(uint64_t x)
 
 static inline size_t checked_header(uint64_t n, size_t payload, sg_message *m)
 {
-    *m = (sg_message){.capture_ns = (int64_t)mix(n + 1), .publish_ns = (int64_t)mix(n + 2), .frame_id = n, .tag = mix(n + 3),
-                      .stream_epoch = (uint32_t)mix(n + 4), .count = (uint16_t)mix(n + 5), .kind = SG_KIND_BOXES, .flags = (uint8_t)mix(n + 6)};
+    *m = (sg_message){.capture_ns = (int64_t)mix(n + 1),
+                      .publish_ns = (int64_t)mix(n + 2),
+                      .frame_id = n,
+                      .tag = mix(n + 3),
+                      .stream_epoch = (uint32_t)mix(n + 4),
+                      .count = (uint16_t)mix(n + 5),
+                      .kind = SG_KIND_BOXES,
+                      .flags = (uint8_t)mix(n + 6)};
     return (size_t)(mix(n) % (payload / 8)) * 8;
 }
 

@@ -57,7 +57,8 @@ int probe(int argc, char **argv)
     size_t size = sg_ring_bytes(&c);
     uint8_t *b = aligned_alloc(64, size);
     sg_ring_writer w;
-    CHECK(b != NULL && sg_ring_format(b, size, &c, NULL) == SG_OK && sg_ring_writer_init(&w, b, size, 1, NULL, NULL) == SG_OK);
+    CHECK(b != NULL && sg_ring_format(b, size, &c, NULL) == SG_OK &&
+          sg_ring_writer_init(&w, b, size, 1, NULL, NULL) == SG_OK);
     CHECK(sg_ring_stream(&w, "u", "gate", 5, NULL) == 0);
     struct sigaction act = {.sa_sigaction = trapped, .sa_flags = SA_SIGINFO};
     CHECK(sigaction(SIGTRAP, &act, NULL) == 0);
@@ -68,7 +69,8 @@ int probe(int argc, char **argv)
     raise_semaphore(1);
     CHECK(sg_ring_publish(&w, &m, NULL, 0, NULL) == SG_OK && hits == 1);
     CHECK(seen[0] == sg_epoch_hash(sg_stream_hash("u", "gate"), 5));
-    CHECK((uint32_t)seen[1] == (uint32_t)sg_fnv(SG_FNV_OFFSET, "people", 6) && (uint16_t)(seen[1] >> 32) == 3 && seen[1] >> 48 == SG_KIND_BOXES);
+    CHECK((uint32_t)seen[1] == (uint32_t)sg_fnv(SG_FNV_OFFSET, "people", 6) && (uint16_t)(seen[1] >> 32) == 3 &&
+          seen[1] >> 48 == SG_KIND_BOXES);
     CHECK((int64_t)seen[2] == -7 && seen[3] == 42);
     CHECK(load64(b, HOT_AT) == 2); /* the head had been stored */
     m.frame_id = 0;

@@ -16,7 +16,8 @@ static ring new_ring(uint32_t slots, uint32_t payload)
     t.size = sg_ring_bytes(&c);
     t.b = aligned_alloc(64, t.size);
     CHECK(t.b != NULL && sg_ring_format(t.b, t.size, &c, NULL) == SG_OK);
-    CHECK(sg_ring_writer_init(&t.w, t.b, t.size, 7, NULL, NULL) == SG_OK && sg_ring_stream(&t.w, "u", "c", 1, NULL) == 0);
+    CHECK(sg_ring_writer_init(&t.w, t.b, t.size, 7, NULL, NULL) == SG_OK &&
+          sg_ring_stream(&t.w, "u", "c", 1, NULL) == 0);
     CHECK(sg_ring_reader_init(&t.r, t.b, t.size, NULL) == SG_OK);
     return t;
 }
@@ -102,8 +103,10 @@ static void successor(void)
     sg_ring_heartbeat(&t.w, -5);
     sg_ring_set_generation(&t.w, 77);
     CHECK(sg_ring_reader_info(&t.r, &i, NULL) == SG_OK);
-    CHECK(strcmp(i.model, "m") == 0 && i.state == SG_STATE_READY && i.heartbeat_ns == -5 && i.generation == 77 && i.ring_epoch == 1 && i.pid == 7);
-    CHECK(sg_ring_writer_init(&t.w, t.b, t.size, 8, NULL, NULL) == SG_OK && t.w.epoch == 2 && t.w.head == 1 && t.w.streams == 2);
+    CHECK(strcmp(i.model, "m") == 0 && i.state == SG_STATE_READY && i.heartbeat_ns == -5 && i.generation == 77 &&
+          i.ring_epoch == 1 && i.pid == 7);
+    CHECK(sg_ring_writer_init(&t.w, t.b, t.size, 8, NULL, NULL) == SG_OK && t.w.epoch == 2 && t.w.head == 1 &&
+          t.w.streams == 2);
     CHECK(sg_ring_stream(&t.w, "u", "d", 10, NULL) == 1 && sg_ring_stream(&t.w, "u", "c", 2, NULL) == 0);
     CHECK(put(&t, "b") == SG_OK && get(&t, "a") == 1 && get(&t, "b") == 1);
     sg_stream_info s;
@@ -120,10 +123,30 @@ static void successor(void)
 
 static void good_names(void)
 {
-    static const struct { const char *name; int good; } all[] = {
-        {"a", 1}, {"über", 1}, {"門", 1}, {"\xf0\x9f\x98\x80", 1}, {"", 0}, {NULL, 0}, {"a\nb", 0}, {"\x7f", 0}, {"\xc2\x85", 0},
-        {"\xc2\xa0", 1}, {"\xff", 0}, {"\xc0\x80", 0}, {"\xc1\xbf", 0}, {"\xe0\x80\x80", 0}, {"\xed\xa0\x80", 0}, {"\xf4\x90\x80\x80", 0},
-        {"\xf0\x80\x80\x80", 0}, {"\xe9", 0}, {"\xe9\x96", 0}, {"\x80", 0},
+    static const struct {
+        const char *name;
+        int good;
+    } all[] = {
+        {"a", 1},
+        {"über", 1},
+        {"門", 1},
+        {"\xf0\x9f\x98\x80", 1},
+        {"", 0},
+        {NULL, 0},
+        {"a\nb", 0},
+        {"\x7f", 0},
+        {"\xc2\x85", 0},
+        {"\xc2\xa0", 1},
+        {"\xff", 0},
+        {"\xc0\x80", 0},
+        {"\xc1\xbf", 0},
+        {"\xe0\x80\x80", 0},
+        {"\xed\xa0\x80", 0},
+        {"\xf4\x90\x80\x80", 0},
+        {"\xf0\x80\x80\x80", 0},
+        {"\xe9", 0},
+        {"\xe9\x96", 0},
+        {"\x80", 0},
         {"123456789012345678901234567890123456789012345678901234567890123", 1},
         {"1234567890123456789012345678901234567890123456789012345678901234", 0},
     };
@@ -151,10 +174,22 @@ static void errors(void)
 static void json_edges(void)
 {
     char to[16];
-    static const struct { const char *text, *want; } texts[] = {
-        {"\"a\\\"b\\\\\\/\"", "a\"b\\/"}, {" \"\\u00e9\\ud83d\\ude00\" ", "é\xf0\x9f\x98\x80"}, {"\"\"", ""},
-        {"\"a", NULL}, {"\"\\x\"", NULL}, {"\"\\ud83d\"", NULL}, {"\"\\ude00\"", NULL}, {"\"\\u0000\"", NULL}, {"\"a\nb\"", NULL},
-        {"\"1234567890123456\"", NULL}, {"\"\\", NULL}, {"\"\\u12", NULL}, {"", NULL},
+    static const struct {
+        const char *text, *want;
+    } texts[] = {
+        {"\"a\\\"b\\\\\\/\"", "a\"b\\/"},
+        {" \"\\u00e9\\ud83d\\ude00\" ", "é\xf0\x9f\x98\x80"},
+        {"\"\"", ""},
+        {"\"a", NULL},
+        {"\"\\x\"", NULL},
+        {"\"\\ud83d\"", NULL},
+        {"\"\\ude00\"", NULL},
+        {"\"\\u0000\"", NULL},
+        {"\"a\nb\"", NULL},
+        {"\"1234567890123456\"", NULL},
+        {"\"\\", NULL},
+        {"\"\\u12", NULL},
+        {"", NULL},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         json j = json_of(texts[i].text, strlen(texts[i].text));
@@ -162,8 +197,12 @@ static void json_edges(void)
         CHECK(json_end(&j) == (texts[i].want != NULL));
         CHECK(texts[i].want == NULL || strcmp(to, texts[i].want) == 0);
     }
-    static const struct { const char *text; int good; } numbers[] = {
-        {"0", 1}, {"4294967295", 1}, {"4294967296", 0}, {"99999999999999999999999", 0}, {"-1", 0}, {"1.5", 0}, {"1e3", 0}, {"", 0}, {"x", 0},
+    static const struct {
+        const char *text;
+        int good;
+    } numbers[] = {
+        {"0", 1},   {"4294967295", 1}, {"4294967296", 0}, {"99999999999999999999999", 0}, {"-1", 0}, {"1.5", 0},
+        {"1e3", 0}, {"", 0},           {"x", 0},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         json j = json_of(numbers[i].text, strlen(numbers[i].text));

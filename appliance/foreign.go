@@ -187,25 +187,11 @@ func (p *path) hearForeign(now clock.Mono, r *replica) {
 	if f.heard.Peer != nil || came > 1 || came == 1 && w.Peer == nil {
 		f.open = true // what was published before the end is read
 		p.lose(now, r, false)
-		if r.quarantine == "" {
-			p.inspect(r)
+		if err := r.ring.CheckTakeover(); err != nil && r.quarantine == "" {
+			r.quarantine = err.Error()
 		}
 	}
 	f.heard, f.open = w, w.Peer != nil
-}
-
-// inspect looks whether a successor can take the ring over as it was left.
-func (p *path) inspect(r *replica) {
-	if err := r.ring.Check(); err != nil {
-		r.quarantine = err.Error()
-		return
-	}
-	for i := range uint32(r.ring.Info().Streams) {
-		if _, ok := r.ring.Stream(i); !ok && r.ring.Err() != nil {
-			r.quarantine = r.ring.Err().Error()
-			return
-		}
-	}
 }
 
 // Delays before a ring that held nonsense may be attached again: a client that does it

@@ -53,7 +53,7 @@ func newRig(t *testing.T, text string) *rig {
 	if cfg == nil {
 		t.Fatal(problems)
 	}
-	r := &rig{t: t, now: clock.Now()}
+	r := &rig{t: t}
 	o := Options{
 		Log: slog.New(slog.DiscardHandler), RunDir: filepath.Join(dir, "run"), Self: "/bin/true", Detect: "/bin/true",
 		Tap: func(f *Fused) { r.got = append(r.got, f.Clone()) },
@@ -66,11 +66,15 @@ func newRig(t *testing.T, text string) *rig {
 			t.Error(err)
 		}
 	})
+	r.now = clock.Now() // after whatever the path was told while it was built
 	if r.frames, err = shm.NewFrameWriter(r.path.cameras[0].ring.Bytes(), 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	r.frames.NextStreamEpoch()
 	for _, rep := range r.path.replicas {
+		if rep.foreign != nil {
+			continue
+		}
 		w, err := shm.NewWriter(rep.segment.Bytes(), 1, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -22,6 +22,7 @@ var roles = map[string]func(args []string) error{
 	"ringer":   ringerRole,
 	"sleeper":  sleeperRole,
 	"film":     filmRole,
+	"stream":   streamRole,
 	"no room":  noRoomRole,
 }
 

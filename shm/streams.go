@@ -18,6 +18,7 @@ type streamTable struct {
 	countAt *atomic.Uint32
 	count   uint32
 	index   map[[2]string]uint32
+	hashes  [MaxStreams]uint64 // for the probe
 }
 
 // openStreamTable takes over a predecessor's entries, so that indexes keep their meaning.
@@ -33,6 +34,7 @@ func openStreamTable(b []byte) (streamTable, error) {
 			return t, err
 		}
 		t.index[[2]string{info.Unit, info.Camera}] = i
+		t.hashes[i] = info.Hash
 	}
 	return t, nil
 }
@@ -54,9 +56,10 @@ func (t *streamTable) register(unit, camera string, epoch uint32) (uint32, error
 	entry := t.b[int(t.count)*entryBytes:][:entryBytes]
 	putName(entry, entryUnit, unit)
 	putName(entry, entryCamera, camera)
-	le.PutUint64(entry[entryHash:], streamHash(unit, camera))
-	word32(entry, entryEpoch).Store(epoch)
 	i := t.count
+	t.hashes[i] = streamHash(unit, camera)
+	le.PutUint64(entry[entryHash:], t.hashes[i])
+	word32(entry, entryEpoch).Store(epoch)
 	t.index[[2]string{unit, camera}] = i
 	t.count++
 	t.countAt.Store(t.count) // sync: stream. The entry is whole.

@@ -18,6 +18,8 @@ type Writer struct {
 	streams streamTable
 	own     ownWords
 	epoch   uint32
+
+	probeModel uint64 // model and replica as the probe's site shows them
 }
 
 // NewWriter takes over the ring in b as process pid: ring_epoch rises by one and
@@ -32,6 +34,7 @@ func NewWriter(b []byte, pid uint32, bell *Doorbell) (*Writer, error) {
 		b: b[l.slotsAt : l.slotsAt+l.slots*l.slotBytes], mask: uint64(l.slots - 1),
 		stride: l.slotBytes, payload: l.payloadBytes,
 		headAt: word64(b, l.hotAt+hotHead), bell: bell, own: newOwnWords(b, &l),
+		probeModel: uint64(le.Uint32(b[offModelHash:])) | uint64(uint16(le.Uint32(b[offReplica:])))<<32,
 	}
 	if w.head = w.headAt.Load(); w.head > maxSequence {
 		return nil, fmt.Errorf("attach writer: %w", quarantine(ReasonHead, "head is %d", w.head))
@@ -56,14 +59,22 @@ func (w *Writer) Publish(h *SlotHeader, body []byte) error {
 	off := int(sequence&w.mask) * w.stride
 	slot := w.b[off : off+w.stride]
 	word := word64(slot, slotSequence)
-	word.Store(0) // sync: slot. A reader of what lay here sees it gone…
-	storeFence()  // …before it can see a byte of what comes.
+	storeRelease(word, 0) // sync: slot. A reader of what lay here sees it gone…
+	storeFence()          // …before it can see a byte of what comes.
 	h.put(slot, len(body))
 	copy(slot[slotHeaderBytes:], body)
-	word.Store(sequence) // sync: slot. The message is whole.
-	w.head = sequence
-	w.headAt.Store(sequence) // sync: head. The message is there.
-	h.Sequence, h.Length = sequence, uint32(len(body))
+	storeRelease(word, sequence) // sync: slot. The message is whole.
+	w.head, h.Sequence, h.Length = sequence, sequence, uint32(len(body))
+	// sync: head. The message is there. Only before a doorbell must the store be seen
+	// by all before the next load: that is what sync: wake needs.
+	if w.bell == nil {
+		storeRelease(w.headAt, sequence)
+	} else {
+		w.headAt.Store(sequence)
+	}
+	if probeSemaphore != 0 {
+		w.tell(h)
+	}
 	if w.bell != nil {
 		w.bell.Ring()
 	}

@@ -459,8 +459,12 @@ SG_INLINE void sg_ring_commit(sg_ring_writer *w, sg_message *m, size_t length)
     /* W4: the message is whole. sync: slot */
     atomic_store_explicit(word, n, memory_order_release);
     w->head = n;
-    /* W5: the message is there. sync: head, wake. seq_cst, since W6 must not overtake it. */
-    atomic_store_explicit((_Atomic uint64_t *)w->head_at, n, memory_order_seq_cst);
+    /* W5: the message is there. sync: head, wake. Only before a doorbell must it be
+     * seq_cst, so that W6 cannot overtake it. */
+    if (w->sleep_at == NULL)
+        atomic_store_explicit((_Atomic uint64_t *)w->head_at, n, memory_order_release);
+    else
+        atomic_store_explicit((_Atomic uint64_t *)w->head_at, n, memory_order_seq_cst);
     /* The probe's site: two loads when nobody listens. */
     if (__builtin_expect(*(const volatile uint16_t *)w->semaphore != 0, 0))
         sg_ring_probe(w, m);

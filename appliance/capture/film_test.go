@@ -129,23 +129,31 @@ func TestPixelsAndOrder(t *testing.T) {
 	}
 }
 
+// A busy machine may spoil one playing; three in a row are a fault of ours.
 func TestRealtimePace(t *testing.T) {
-	const n, stepNS = 60, 33333333
-	r := start(t, Job{Source: film(t, n)}, 8, quick)
-	got := r.take(n, nil)
-	checkFilm(t, got, 640, 360, 1, stepNS)
-	first := got[0].meta
-	for i, p := range got {
-		// Never early; how late is a matter of the machine.
-		if off := p.meta.PublishNS - first.PublishNS - (p.meta.CaptureNS - first.CaptureNS); off < -20_000_000 {
-			t.Errorf("picture %d was published %d ns early", i, -off)
+	const n, stepNS, tries = 60, 33333333, 3
+	want := time.Duration((n - 1) * stepNS)
+	var took time.Duration
+	for range tries {
+		r := start(t, Job{Source: film(t, n)}, 8, quick)
+		got := r.take(n, nil)
+		checkFilm(t, got, 640, 360, 1, stepNS)
+		first := got[0].meta
+		for i, p := range got {
+			// Never early; how late is a matter of the machine.
+			if off := p.meta.PublishNS - first.PublishNS - (p.meta.CaptureNS - first.CaptureNS); off < -20_000_000 {
+				t.Errorf("picture %d was published %d ns early", i, -off)
+			}
+		}
+		took = time.Duration(got[n-1].meta.PublishNS - first.PublishNS)
+		if err := r.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if took <= want*5/4 {
+			return
 		}
 	}
-	took := time.Duration(got[n-1].meta.PublishNS - first.PublishNS)
-	want := time.Duration((n - 1) * stepNS)
-	if took < want-20*time.Millisecond || took > want*5/4 {
-		t.Errorf("want %d pictures in %v (−20 ms/+25 %%), took %v", n, want, took)
-	}
+	t.Errorf("want %d pictures in %v (−20 ms/+25 %%), took %v in the last of %d tries", n, want, took, tries)
 }
 
 func TestLoopRaisesStreamEpoch(t *testing.T) {

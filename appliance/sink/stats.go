@@ -45,14 +45,25 @@ type counters struct {
 	tooLargeForFile, lostAtEnd, lostAtEndFailing     atomic.Uint64
 }
 
+// statsTries bounds how often Stats reads its words until they fit together.
+const statsTries = 1000
+
 // Stats may be called from any goroutine.
 func (s *JSONL) Stats() Stats {
 	c := &s.counters
 	// The consumer's counters first: what it has taken can only have grown less than
-	// what was put.
-	written := c.written.Load()
-	tooLargeForFile, lostAtEnd, lostAtEndFailing := c.tooLargeForFile.Load(), c.lostAtEnd.Load(), c.lostAtEndFailing.Load()
-	put := s.queue.tail.Load()
+	// what was put. A stall between the two readings would show more lines queued than
+	// there is room for, so they are read again then.
+	var written, tooLargeForFile, lostAtEnd, lostAtEndFailing, put, queued uint64
+	for range statsTries {
+		written, tooLargeForFile = c.written.Load(), c.tooLargeForFile.Load()
+		lostAtEnd, lostAtEndFailing = c.lostAtEnd.Load(), c.lostAtEndFailing.Load()
+		put = s.queue.tail.Load()
+		queued = put - written - tooLargeForFile - lostAtEnd - lostAtEndFailing
+		if queued <= queueLines {
+			break
+		}
+	}
 	queueFull, writeErrorFull := c.queueFull.Load(), c.writeErrorFull.Load()
 	tooLarge, invalid, afterEnd := c.tooLarge.Load(), c.invalid.Load(), c.afterEnd.Load()
 
@@ -60,7 +71,7 @@ func (s *JSONL) Stats() Stats {
 		Path: s.o.Path, State: StateOK,
 		Offered: put + queueFull + writeErrorFull + tooLarge + invalid + afterEnd,
 		Written: written,
-		Queued:  put - written - tooLargeForFile - lostAtEnd - lostAtEndFailing,
+		Queued:  queued,
 		Lost: map[string]uint64{
 			LostQueueFull: queueFull, LostWriteError: writeErrorFull + lostAtEndFailing,
 			LostTooLarge: tooLarge + tooLargeForFile, LostInvalid: invalid, LostShutdown: afterEnd + lostAtEnd,

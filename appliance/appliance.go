@@ -165,7 +165,7 @@ func (a *Appliance) Run(ctx context.Context) error {
 	<-pathEnded
 	close(a.quit)
 	a.attach.Close()
-	err = errors.Join(err, a.control.close())
+	err = errors.Join(err, a.control.attach.Close()) // ends its Serve; the HTTP servers close theirs
 	stopSinks()
 	stopServing()
 	a.goroutines.Wait()

@@ -50,6 +50,9 @@ type outFrame struct {
 	Models      []string          `json:"models"`
 	Missing     map[string]string `json:"missing"`
 	SkewNS      *int64            `json:"arrival_skew_ns"`
+	Boxes       []struct {
+		Label string `json:"label"`
+	} `json:"boxes"`
 }
 
 func readFrames(t *testing.T, path string) []outFrame {

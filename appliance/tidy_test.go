@@ -64,7 +64,7 @@ var importTable = []importRule{
 		"appliance/onnx": "the one cgo package lives in the child: a model that crashes must not take the path along",
 	}},
 	{pkg: "cmd/skewgate-detect", ours: []string{"appliance/...", "shm"}},
-	{pkg: "cmd/...", ours: []string{"appliance", "appliance/...", "shm", "bpf/...", "firmware/..."}, reach: noCgo},
+	{pkg: "cmd/...", ours: []string{"appliance", "appliance/...", "shm", "shm/client", "bpf/...", "firmware/..."}, reach: noCgo},
 	{pkg: "bench/...", ours: []string{"bench/...", "appliance", "appliance/...", "shm", "bpf/...", "firmware/..."}, reach: noCgo},
 	{pkg: "cmd/skewbench", ours: []string{"bench/..."}, reach: noCgo},
 	{pkg: "scripts/...", ours: nil},

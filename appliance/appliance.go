@@ -59,6 +59,7 @@ type Appliance struct {
 	sinks    []*outlet
 	attach   *attach.Server
 	deskNews atomic.Bool // a foreign detector came or went
+	bellPage []byte
 	sup      *supervise.Supervisor
 	mail     mailbox
 	path     *path

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/skewgate/skewgate/appliance/attach"
@@ -50,7 +51,35 @@ func (a *Appliance) buildAttach(bellSegment *shm.Segment, bell *shm.Doorbell, ca
 		r.foreign.handed = ring.Reader
 	}
 	a.attach = attach.New(o)
+	a.bellPage = bellSegment.Bytes()
+	a.warnOfBarred()
 	return nil
+}
+
+// warnOfBarred names the folder that keeps users of an allow-list from the socket.
+func (a *Appliance) warnOfBarred() {
+	var uids []int
+	for i := range a.cfg.Models {
+		uids = append(uids, a.cfg.Models[i].Allow.UID...)
+	}
+	if out := a.cfg.Output(); out != nil {
+		uids = append(uids, out.Allow.UID...)
+	}
+	uids = slices.DeleteFunc(uids, func(uid int) bool { return uid == 0 || uid == os.Geteuid() })
+	if dir := barred(a.o.RunDir); len(uids) > 0 && dir != "" {
+		a.o.Log.Warn("users that may attach cannot reach attach.sock: let others pass through the folder (chmod o+x), or choose another --run-dir",
+			"folder", dir, "uids", uids)
+	}
+}
+
+// repairBell lays the doorbell out anew if somebody attached has wrecked its header. Its
+// counters matter only to sleepers, and the one sleeper is the path, which is awake here.
+func (p *path) repairBell() {
+	if _, err := shm.NewDoorbell(p.a.bellPage); err == nil {
+		return
+	}
+	err := shm.FormatDoorbell(p.a.bellPage)
+	p.log.Error("somebody who is attached wrecked the doorbell; it is laid out anew", "err", err)
 }
 
 // renew sends a foreign detector away and, after a delay, gives its desk a ring in other

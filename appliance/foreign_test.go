@@ -389,6 +389,16 @@ func TestForeignQuarantine(t *testing.T) {
 	r.identity()
 }
 
+// A client that wrecks the doorbell's header costs at most wake-ups: it is laid out anew.
+func TestWreckedDoorbellIsRepaired(t *testing.T) {
+	r := newForeignRig(t, "auto")
+	clear(r.bellPage[:64])
+	r.path.takeView(r.now)
+	if _, err := shm.NewDoorbell(r.bellPage); err != nil {
+		t.Error(err)
+	}
+}
+
 // A dead detector's wrecked stream table must not bar its successor.
 func TestForeignLeavesAWreck(t *testing.T) {
 	r := newForeignRig(t, "auto")

@@ -29,6 +29,7 @@ type view struct {
 func (p *path) takeView(now clock.Mono) {
 	p.nextView = now + clock.Mono(snapshotNS)
 	p.a.beat(now)
+	p.repairBell()
 	v := &view{
 		skew:   p.corr.AppendSkew(nil, now),
 		pathNS: p.out.pathNS.AppendValues(nil, int64(now)),

@@ -1,0 +1,160 @@
+package appliance
+
+import (
+	"testing"
+	"time"
+
+	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/appliance/config"
+	"github.com/skewgate/skewgate/shm"
+)
+
+// waiterRig is a waiter on a doorbell whose sleep flag the test can see.
+type waiterRig struct {
+	*Waiter
+	t    *testing.T
+	bell *shm.Doorbell
+	page []byte
+	due  int64 // of dueNS, 0 = nothing is due
+}
+
+func newWaiterRig(t *testing.T, mode config.Wait) *waiterRig {
+	t.Helper()
+	s, err := shm.CreateSegment("doorbell", shm.DoorbellBytes())
+	if err == nil {
+		err = shm.FormatDoorbell(s.Bytes())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	bell, err := shm.NewDoorbell(s.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &waiterRig{Waiter: NewWaiter(mode, bell), t: t, bell: bell, page: s.Bytes()}
+}
+
+// rest has the waiter rest after a turn without work at now, and says how long it took.
+func (r *waiterRig) rest(now clock.Mono, pending func() bool) time.Duration {
+	r.t.Helper()
+	begun := time.Now()
+	err := r.Rest(now, 0, func(_ clock.Mono, most int64) int64 {
+		if r.due != 0 {
+			return min(r.due, most)
+		}
+		return most
+	}, pending)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return time.Since(begun)
+}
+
+// shortest and longest of a few: a busy machine makes single rests long, a signal short.
+func (r *waiterRig) shortest(now clock.Mono, pending func() bool) time.Duration {
+	took := time.Hour
+	for range 20 {
+		took = min(took, r.rest(now, pending))
+	}
+	return took
+}
+
+func (r *waiterRig) longest(now clock.Mono, pending func() bool) (took time.Duration) {
+	for range 3 {
+		took = max(took, r.rest(now, pending))
+	}
+	return took
+}
+
+func never() bool { return false }
+
+func TestSpinNeverRests(t *testing.T) {
+	r := newWaiterRig(t, config.WaitSpin)
+	begun := time.Now()
+	for range 1000 {
+		r.rest(1<<40, never)
+	}
+	if took := time.Since(begun); took > 500*time.Millisecond {
+		t.Errorf("1,000 rests of a spinning path took %v", took)
+	}
+}
+
+// Interval sleeps its millisecond, or less when something is due, and asks no writer to
+// ring: pending is not even looked at, for no flag is up.
+func TestIntervalRestsWithoutTheBell(t *testing.T) {
+	r := newWaiterRig(t, config.WaitInterval)
+	asked := false
+	if took := r.longest(1<<40, func() bool { asked = true; return true }); took < time.Millisecond || asked {
+		t.Errorf("a rest took %v, pending was asked: %t", took, asked)
+	}
+	stop := make(chan struct{})
+	done := make(chan bool)
+	go func() { // flag and bell as a writer sees them
+		up := false
+		for {
+			select {
+			case <-stop:
+				done <- up
+				return
+			default:
+				up = up || r.page[4096+256] != 0
+			}
+		}
+	}()
+	for range 20 {
+		r.rest(1<<40, never)
+	}
+	close(stop)
+	if <-done {
+		t.Error("the sleep flag was up: writers pay for wake-ups that nobody asked for")
+	}
+	r.due = int64(100 * time.Microsecond)
+	quick := r.shortest(1<<40, never)
+	if quick < 100*time.Microsecond || quick > 900*time.Microsecond {
+		t.Errorf("with something due in 100 µs the shortest of 20 rests took %v", quick)
+	}
+}
+
+// Adaptive sleeps on the bell: at most 5 ms, not at all when a message came in time, and
+// until a writer rings. It spins only while work comes fast.
+func TestAdaptiveSleepsOnTheBell(t *testing.T) {
+	r := newWaiterRig(t, config.WaitAdaptive)
+	if took := r.longest(1<<40, never); took < 5*time.Millisecond {
+		t.Errorf("a rest with nothing to come took %v", took)
+	}
+	if quick := r.shortest(1<<40, func() bool { return true }); quick > 3*time.Millisecond {
+		t.Errorf("a rest with work there took %v at best", quick)
+	}
+	quick := time.Hour
+	for range 20 {
+		go func() {
+			for r.page[4096+256] == 0 {
+				time.Sleep(50 * time.Microsecond)
+			}
+			r.bell.Ring()
+		}()
+		quick = min(quick, r.rest(1<<40, never))
+	}
+	if quick > 4*time.Millisecond {
+		t.Errorf("a rest that a writer ended took %v at best", quick)
+	}
+
+	now := clock.Mono(1 << 40)
+	work := func(every clock.Mono) {
+		for range 500 {
+			now += every
+			if err := r.Rest(now, 1, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	work(10_000)
+	if took := r.shortest(now+10_000, never); took > 4*time.Millisecond {
+		t.Errorf("with work every 10 µs it slept for %v", took)
+	}
+	work(5_600_000) // 177 messages a second
+	if took := r.longest(now+10_000, never); took < 5*time.Millisecond {
+		t.Errorf("with work every 5.6 ms it spun: a rest took %v", took)
+	}
+}

@@ -1,7 +1,6 @@
 package shm
 
 import (
-	"bytes"
 	"debug/elf"
 	"path/filepath"
 	"testing"
@@ -15,27 +14,7 @@ func testCSite(t *testing.T, c *cBuild) {
 		t.Fatal(err)
 	}
 	defer lib.Close()
-	before := map[elf.Machine][]byte{
-		elf.EM_X86_64:  {0x90, 0x0f, 0x1f, 0x44, 0, 0, 0xc3},
-		elf.EM_AARCH64: {0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6},
-	}[lib.Machine]
-	whole := append(bytes.Clone(before), "skewgate-p1="...)
-	var site, semaphore uint64
-	for _, p := range lib.Progs {
-		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_X == 0 {
-			continue
-		}
-		text := make([]byte, p.Filesz)
-		if _, err := p.ReadAt(text, 0); err != nil {
-			t.Fatal(err)
-		}
-		if n := bytes.Count(text, whole); n != 1 {
-			t.Fatalf("want one site, found %d", n)
-		}
-		at := bytes.Index(text, whole)
-		site = p.Vaddr + uint64(at)
-		semaphore = cSemaphore(lib.Machine, site+uint64(len(whole)), text[at+len(whole):])
-	}
+	site, semaphore := findSite(t, lib)
 	data := false
 	for _, s := range lib.Sections {
 		if semaphore >= s.Addr && semaphore+2 <= s.Addr+s.Size && s.Flags&elf.SHF_WRITE != 0 {
@@ -70,14 +49,4 @@ func testCSite(t *testing.T, c *cBuild) {
 	if got := string(b[44 : 44+len(want)]); got != want {
 		t.Errorf("note says %q, want %q", got, want)
 	}
-}
-
-// cSemaphore follows the way from behind the signature, as an observer does.
-func cSemaphore(m elf.Machine, at uint64, b []byte) uint64 {
-	if m == elf.EM_X86_64 {
-		return at + uint64(int64(int32(le.Uint32(b))))
-	}
-	adrp, add := le.Uint32(b), le.Uint32(b[4:])
-	page := int64(int32(adrp>>5&0x7ffff<<2|adrp>>29&3)<<11>>11) << 12
-	return uint64(int64(at&^0xfff)+page) + uint64(add>>10&0xfff)
 }

@@ -23,6 +23,7 @@ var roles = map[string]func(args []string) error{
 	"sleeper":  sleeperRole,
 	"film":     filmRole,
 	"stream":   streamRole,
+	"probed":   probedRole,
 	"no room":  noRoomRole,
 }
 

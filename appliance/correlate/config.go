@@ -28,6 +28,16 @@ const (
 
 var matchNames = map[string]Match{"auto": MatchAuto, "frame_id": MatchFrameID, "bucket": MatchBucket, "window": MatchWindow}
 
+// String returns the name in the config, "" for none of ours.
+func (m Match) String() string {
+	for name, match := range matchNames {
+		if match == m {
+			return name
+		}
+	}
+	return ""
+}
+
 // ParseMatch reads a match mode by its name in the config.
 func ParseMatch(name string) (Match, error) {
 	match, ok := matchNames[name]

@@ -26,6 +26,30 @@ func (c *Correlator) Counters() Counters {
 	return n
 }
 
+// Each calls f for every counter of the replay contract, in its order and by its name there.
+func (n *Counters) Each(f func(name string, value uint64)) {
+	f("received", n.Received)
+	f("accepted", n.Accepted)
+	f("late", n.Late)
+	f("dup_resend", n.DupResend)
+	f("dup_collision", n.DupCollision)
+	f("wrong_generation", n.WrongGeneration)
+	f("unexpected", n.Unexpected)
+	f("unparsed", n.Unparsed)
+	f("flushed_quorum", n.FlushedQuorum)
+	f("flushed_settled", n.FlushedSettled)
+	f("flushed_timeout", n.FlushedTimeout)
+	f("flushed_eviction", n.FlushedEviction)
+	f("stale", n.Stale)
+	f("pending", n.Pending)
+	f("refused", n.Refused)
+	f("now_regressions", n.NowRegressions)
+	f("progress_broken", n.ProgressBroken)
+	f("closed_forgotten", n.ClosedForgotten)
+	f("no_frame_id", n.NoFrameID)
+	f("suppressed_empty", n.SuppressedEmpty)
+}
+
 // Refuse counts a message that the caller had to turn away as malformed before Step could see it.
 func (c *Correlator) Refuse() { c.n.Refused++ }
 

@@ -80,8 +80,8 @@ func (c *Correlator) keyOf(cam *camera, m *Message, t int64, readable bool) Key 
 	return k
 }
 
-// unreadable reports whether the message has no capture time.
-func (m *Message) unreadable() bool {
+// Unreadable reports whether the message has no capture time.
+func (m *Message) Unreadable() bool {
 	return m.Raw != nil || m.CaptureNS == detect.RawInstant && !m.Exact
 }
 

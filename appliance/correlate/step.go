@@ -31,7 +31,7 @@ func (c *Correlator) Step(now clock.Mono, m *Message) Verdict {
 	now, back := c.clamp(now)
 	c.sweep(now) // first, so that a message at the deadline is late even if nobody ticked
 
-	readable, t := !m.unreadable(), int64(0)
+	readable, t := !m.Unreadable(), int64(0)
 	if readable {
 		t = cam.matched(m.Model, m.CaptureNS)
 	} else {

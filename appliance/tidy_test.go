@@ -58,6 +58,7 @@ var importTable = []importRule{
 	{pkg: "appliance/attach", ours: tidyMemory, reach: partReach},
 	{pkg: "appliance/sink", ours: tidyMemory, reach: partReach},
 	{pkg: "appliance/config", ours: tidyMemory, reach: partReach},
+	{pkg: "appliance/trace", ours: tidyMemory, reach: partReach},
 	{pkg: "appliance/web", ours: tidyLeaves, reach: partReach},
 	{pkg: "appliance/onnx", ours: []string{"appliance/detect"}},
 	{pkg: "appliance", ours: []string{"appliance/...", "shm", "bpf/...", "firmware/..."}, reach: map[string]string{

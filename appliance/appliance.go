@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,8 @@ type Options struct {
 	// Tap, if set, is called on the path's thread with every published frame; what it
 	// is given is valid only during the call.
 	Tap func(*Fused)
+	// Record, if it names a file, records the run from its first event on.
+	Record Record
 }
 
 // Bounds of an orderly end.
@@ -65,6 +68,7 @@ type Appliance struct {
 	path     *path
 	children []supervise.Spec
 
+	recordings recordings
 	goroutines sync.WaitGroup
 	quit       chan struct{} // closed when the path has ended
 	state      stateWord
@@ -136,8 +140,12 @@ func (a *Appliance) goFunc(name string, f func()) {
 func (a *Appliance) Run(ctx context.Context) error {
 	serve, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	for _, l := range a.control.listeners {
+		handler := web.Handler(a)
+		if l.Addr().Network() == "unix" {
+			handler = web.ControlHandler(a)
+		}
 		a.goFunc("serve "+l.Addr().String(), func() {
-			if err := web.Serve(serve, l, web.Handler(a), a.o.Log); err != nil {
+			if err := web.Serve(serve, l, handler, a.o.Log); err != nil {
 				a.o.Log.Error("status API ended", "err", err)
 			}
 		})
@@ -146,6 +154,9 @@ func (a *Appliance) Run(ctx context.Context) error {
 	flush, stopSinks := context.WithCancel(context.WithoutCancel(ctx))
 	for _, s := range a.sinks {
 		a.goFunc("sink "+s.name, func() { s.Run(flush) })
+	}
+	for _, r := range slices.Clone(a.recordings.all) { // the one into a file; clients come later
+		a.goFunc("record "+r.name, func() { a.writeFile(r) })
 	}
 	pathEnded := make(chan struct{})
 	a.goFunc("path", func() {
@@ -164,6 +175,7 @@ func (a *Appliance) Run(ctx context.Context) error {
 	err = errors.Join(err, a.drain())
 	a.path.stop()
 	<-pathEnded
+	a.path.endRecordings()
 	close(a.quit)
 	a.attach.Close()
 	err = errors.Join(err, a.control.attach.Close()) // ends its Serve; the HTTP servers close theirs
@@ -206,7 +218,7 @@ func (a *Appliance) release() error {
 		}
 		cancel()
 	}
-	errs = append(errs, a.memory.close(), a.control.close())
+	errs = append(errs, a.memory.close(), a.control.close(), a.recordings.close())
 	if a.lock != nil {
 		errs = append(errs, a.lock.Close())
 	}

@@ -12,7 +12,7 @@ import (
 const skewWindowNS = int64(time.Minute)
 
 // newCorrelator gives the correlator its settings and its models.
-func (p *path) newCorrelator() (*correlate.Correlator, error) {
+func (p *path) newCorrelator() (*traced, error) {
 	c := p.a.cfg
 	cfg := correlate.DefaultConfig()
 	cfg.QuantumNS, cfg.TimeoutNS, cfg.MaxAgeNS = int64(c.Correlation.Quantum), int64(c.Correlation.Timeout), int64(c.Correlation.MaxAge)
@@ -35,7 +35,7 @@ func (p *path) newCorrelator() (*correlate.Correlator, error) {
 			return nil, err
 		}
 	}
-	return corr, nil
+	return &traced{Correlator: corr, settings: settingsOf(&cfg)}, nil
 }
 
 // modelDown takes a dead detector out of the quorum of every camera.

@@ -32,7 +32,7 @@ type path struct {
 	cameras  []*camera
 	replicas []*replica
 	disp     *dispatch.Dispatcher
-	corr     *correlate.Correlator
+	corr     *traced
 	out      publisher
 	message  correlate.Message // reused
 	boxes    []detect.Box      // reused
@@ -52,6 +52,9 @@ func newPath(a *Appliance, bell *shm.Doorbell, cameras []*camera, replicas []*re
 	}
 	var err error
 	if p.corr, err = p.newCorrelator(); err != nil {
+		return nil, err
+	}
+	if err := p.recordFile(a.o.Record); err != nil {
 		return nil, err
 	}
 	for _, r := range replicas {

@@ -60,17 +60,9 @@ func (p *path) takeView(now clock.Mono) {
 }
 
 func (p *path) viewCorrelation() status.Correlation {
-	n := p.corr.Counters()
-	c := status.Correlation{Counters: map[string]uint64{
-		"received": n.Received, "accepted": n.Accepted, "late": n.Late, "dup_resend": n.DupResend,
-		"dup_collision": n.DupCollision, "wrong_generation": n.WrongGeneration,
-		"unexpected": n.Unexpected, "unparsed": n.Unparsed,
-		"flushed_quorum": n.FlushedQuorum, "flushed_settled": n.FlushedSettled,
-		"flushed_timeout": n.FlushedTimeout, "flushed_eviction": n.FlushedEviction,
-		"stale": n.Stale, "pending": n.Pending, "refused": n.Refused,
-		"now_regressions": n.NowRegressions, "progress_broken": n.ProgressBroken,
-		"closed_forgotten": n.ClosedForgotten, "no_frame_id": n.NoFrameID, "suppressed_empty": n.SuppressedEmpty,
-	}}
+	c := status.Correlation{Counters: make(map[string]uint64)}
+	counters := p.corr.Counters()
+	counters.Each(func(name string, n uint64) { c.Counters[name] = n })
 	if err := p.corr.CheckIdentities(); err != nil {
 		c.IdentityFault = err.Error()
 	}
@@ -152,6 +144,7 @@ func (a *Appliance) Status() *status.Document {
 			Name: s.name, State: st.State, Detail: st.Error, Offered: st.Offered, Written: st.Written, Queued: st.Queued, Lost: st.Lost,
 		})
 	}
+	d.Recordings = a.recordings.status()
 	d.Health = status.Examine(d)
 	return d
 }

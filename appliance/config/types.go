@@ -17,6 +17,15 @@ type textValue interface {
 // Bytes is a size in bytes, written as 100MB (10⁶), 64MiB (2²⁰) or a plain number.
 type Bytes int64
 
+// ParseBytes reads a size as it stands in a config.
+func ParseBytes(text string) (Bytes, error) {
+	var b Bytes
+	if !b.parse(text) {
+		return 0, fmt.Errorf("%.40q is not %s", text, b.want())
+	}
+	return b, nil
+}
+
 var byteUnits = []struct {
 	suffix string
 	factor int64

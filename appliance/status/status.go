@@ -19,6 +19,7 @@ type Document struct {
 	Correlation Correlation  `json:"correlation"`
 	Fusion      Fusion       `json:"fusion"`
 	Sinks       []Sink       `json:"sinks"`
+	Recordings  []Recording  `json:"recordings"`
 	Tasks       []Task       `json:"tasks"`
 	Health      []Finding    `json:"health"`
 	Memory      SharedMemory `json:"shared_memory"`
@@ -111,6 +112,15 @@ type Sink struct {
 	Written uint64            `json:"written"`
 	Queued  uint64            `json:"queued"`
 	Lost    map[string]uint64 `json:"lost"`
+}
+
+// Recording is one trace that is being recorded.
+type Recording struct {
+	To     string `json:"to"` // a file, or client
+	Events uint64 `json:"events"`
+	Queued uint64 `json:"queued"`
+	Lost   uint64 `json:"lost"`            // the trace is incomplete if it is not 0
+	Error  string `json:"error,omitempty"` // why it ended early
 }
 
 // Task is one child process and how it last ended.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -44,6 +45,24 @@ func Handler(src Source) http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		writeVerdict(w, ready(src))
 	})
+	return mux
+}
+
+// Tracer is the appliance as a recorder sees it.
+type Tracer interface {
+	Source
+	// Trace writes what happens from now on to w until ctx ends or the appliance does. It
+	// writes nothing before it knows that it can.
+	Trace(ctx context.Context, w io.Writer, partBytes int64) error
+}
+
+// ControlHandler serves what Handler does and, for whoever may open the control socket,
+// GET /api/v1/trace: the lines of a recording as they come. for_ms bounds its time, part_bytes
+// says where a new part begins.
+func ControlHandler(src Tracer) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", Handler(src))
+	mux.HandleFunc("GET /api/v1/trace", func(w http.ResponseWriter, r *http.Request) { trace(w, r, src) })
 	return mux
 }
 

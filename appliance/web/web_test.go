@@ -26,6 +26,11 @@ func (s *source) Alive() error             { return s.alive }
 // serve starts the real server on a real Unix socket and returns a client for it.
 func serve(t *testing.T, src Source) (*http.Client, string) {
 	t.Helper()
+	return serveHandler(t, Handler(src))
+}
+
+func serveHandler(t *testing.T, h http.Handler) (*http.Client, string) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "control.sock")
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -33,7 +38,7 @@ func serve(t *testing.T, src Source) (*http.Client, string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- Serve(ctx, l, Handler(src), slog.New(slog.DiscardHandler)) }()
+	go func() { done <- Serve(ctx, l, h, slog.New(slog.DiscardHandler)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sort"
@@ -16,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/skewgate/skewgate/appliance/status"
 )
@@ -78,32 +74,14 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 func fetchStatus(ctx context.Context, runDir string) ([]byte, error) {
-	path := filepath.Join(runDir, "control.sock")
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", path)
-		},
-	}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://skewgate/api/v1/status", nil)
+	resp, err := askAppliance(ctx, runDir, "/api/v1/status", 5*time.Second)
 	if err != nil {
 		return nil, err
-	}
-	resp, err := client.Do(req)
-	switch {
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
-		return nil, fmt.Errorf("no appliance answers on %s: start one with `skewgate run`, or name its folder with --run-dir", path)
-	case errors.Is(err, os.ErrPermission):
-		return nil, fmt.Errorf("may not open %s: run as root or as the appliance's user", path)
-	case err != nil:
-		return nil, fmt.Errorf("ask the appliance: %w", err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxStatusBytes))
 	if err != nil {
 		return nil, fmt.Errorf("read the appliance's answer: %w", err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the appliance answered %s: %s", resp.Status, strings.TrimSpace(string(body)))
 	}
 	return body, nil
 }

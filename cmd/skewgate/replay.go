@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -29,8 +29,10 @@ const (
 )
 
 func newReplayCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:   "replay FILE|-",
+	var until time.Duration
+	var verify bool
+	cmd := &cobra.Command{
+		Use:   "replay FILE…|-",
 		Short: "Run recorded messages through the correlator and print what it makes of them",
 		Long: `Replay reads a line {"config":{…}} and then one event a line, runs them through the
 appliance's own correlator on the recorded clock, and prints each published group and, at the
@@ -39,31 +41,37 @@ end, a summary of all counters and of the arrival skew.
 Events carry now_ms and one of msg, tick, set_expected, watermark and model_down. Lines that
 are malformed or over a bound are counted as refused, explained on stderr, and skipped.
 
-Exit codes: 0 replayed, 1 the file could not be read, 2 usage, 78 the config is refused
-(printed as {"config_error":"…"}).`,
+What ` + "`skewgate record` and `skewgate run --record`" + ` write is such a file. The parts of one recording
+may be named all at once and in any order. A recording from an appliance's first event on gives
+the appliance's own groups and counters; --verify says whether it did. If events are missing, or
+it began while the appliance ran, stderr says so.
+
+Exit codes: 0 replayed, 1 a file could not be read or cannot be verified, 2 usage, 3 the counters
+are not the appliance's, 78 the config is refused (printed as {"config_error":"…"}).`,
 		Example: `  printf '%s\n' \
     '{"config":{"quantum_ms":25,"timeout_ms":300,"max_age_ms":2000,"max_pending":256,"expected":["A","B"]}}' \
     '{"now_ms":0,"msg":{"unit":"u1","camera":"c1","model":"A","timestamp":1000}}' \
-    '{"now_ms":5,"msg":{"unit":"u1","camera":"c1","model":"B","timestamp":1018}}' | skewgate replay -`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return exit(exitUsage, errors.New("replay needs one FILE, or - for standard input"))
-			}
-			return nil
-		},
+    '{"now_ms":5,"msg":{"unit":"u1","camera":"c1","model":"B","timestamp":1018}}' | skewgate replay -
+  skewgate replay --verify trace.jsonl trace.jsonl.1
+  skewgate replay --until 10s trace.jsonl`,
+		Args: recordingArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in := cmd.InOrStdin()
-			if args[0] != "-" {
-				file, err := os.Open(args[0])
-				if err != nil {
-					return exit(exitFailed, fmt.Errorf("open recording: %w", err))
-				}
-				defer file.Close()
-				in = file
+			in, err := openRecording(args, cmd.InOrStdin())
+			if err != nil {
+				return err
 			}
-			return replayAll(in, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			defer in.Close()
+			r := newReplay(cmd.OutOrStdout())
+			r.until = until
+			if err := r.print(in, cmd.ErrOrStderr()); err != nil || !verify {
+				return err
+			}
+			return r.verify(cmd.ErrOrStderr())
 		},
 	}
+	cmd.Flags().DurationVar(&until, "until", 0, "stop this long after the first event")
+	cmd.Flags().BoolVar(&verify, "verify", false, "compare the counters with those of the appliance at the end of its recording")
+	return cmd
 }
 
 // replay is one run.
@@ -77,12 +85,54 @@ type replay struct {
 	note   []byte // scratch: a key's note
 	line   []byte // scratch: the output line
 	models []string
+
+	until time.Duration // how long after the first event to stop; 0 = at the end
+	first clock.Mono    // the first event's instant, if any
+	any   bool
+
+	trace replayTrace
+
+	// Who wants something else than lines of groups hears of these instead.
+	adjust func(*correlate.Config)                               // before the correlator is made
+	heard  func(now clock.Mono, m *correlate.Message, id string) // each message, before it is judged
+	group  func(*correlate.Group)                                // in place of printing it
 }
 
-// replayAll replays in to out. Complaints about refused lines go to complain.
-func replayAll(in io.Reader, out, complain io.Writer) error {
+func newReplay(out io.Writer) *replay {
+	return &replay{out: bufio.NewWriter(out), raw: make([]byte, 0, 64)}
+}
+
+// print replays in to r's output, ending with the summary.
+func (r *replay) print(in io.Reader, complain io.Writer) error {
+	err := r.run(in, complain)
+	var refused *replayConfigError
+	if errors.As(err, &refused) {
+		r.printConfigError(refused.err)
+		return exit(exitConfig, r.out.Flush())
+	}
+	if err != nil {
+		_ = r.out.Flush() // the read error is the one to report
+		return err
+	}
+	r.printSummary()
+	if err := r.out.Flush(); err != nil {
+		return exit(exitFailed, fmt.Errorf("write groups: %w", err))
+	}
+	return nil
+}
+
+// replayConfigError is why the first line is refused.
+type replayConfigError struct{ err error }
+
+func (e *replayConfigError) Error() string { return configErrorText(e.err) }
+
+// errReplayUntil ends a run in front of an event that is not wanted any more.
+var errReplayUntil = errors.New("the instant to stop at")
+
+// run replays in. Complaints about refused lines, and what is to be known of a recording, go to
+// complain.
+func (r *replay) run(in io.Reader, complain io.Writer) error {
 	lines := &replayLines{r: bufio.NewReaderSize(in, 1<<16)}
-	r := &replay{out: bufio.NewWriter(out), raw: make([]byte, 0, 64)}
 
 	// The first line is judged as a config whatever it is: an empty file has none.
 	first, err := lines.next()
@@ -94,8 +144,7 @@ func replayAll(in io.Reader, out, complain io.Writer) error {
 			err = r.configure(first)
 		}
 		if err != nil {
-			r.printConfigError(err)
-			return exit(exitConfig, r.out.Flush())
+			return &replayConfigError{err}
 		}
 	}
 	refused := 0
@@ -110,6 +159,12 @@ func replayAll(in io.Reader, out, complain io.Writer) error {
 			continue
 		default:
 			problem = r.event(line)
+		}
+		if part := (*replayPartError)(nil); errors.As(problem, &part) {
+			return exit(exitFailed, fmt.Errorf("line %d: %w", lines.number, problem))
+		} else if problem == errReplayUntil {
+			err = io.EOF
+			break
 		}
 		// Counted once, explained a few times, and the run goes on.
 		switch problem {
@@ -127,12 +182,10 @@ func replayAll(in io.Reader, out, complain io.Writer) error {
 		fmt.Fprintf(complain, "skewgate: %d more lines are refused\n", refused-replayComplaints)
 	}
 	if err != io.EOF {
-		_ = r.out.Flush() // the read error is the one to report
 		return exit(exitFailed, fmt.Errorf("read line %d of the recording: %w", lines.number, err))
 	}
-	r.printSummary()
-	if err := r.out.Flush(); err != nil {
-		return exit(exitFailed, fmt.Errorf("write groups: %w", err))
+	for _, note := range r.trace.notes(r.until > 0) {
+		fmt.Fprintln(complain, "skewgate:", note)
 	}
 	return nil
 }

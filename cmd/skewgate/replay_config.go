@@ -61,7 +61,7 @@ func (r *replay) configure(line []byte) error {
 	if err != nil {
 		return fmt.Errorf(`the first line must be {"config":{…}}: %w`, err)
 	}
-	top, err := fields(root, "the first line", false, "", "config")
+	top, err := fields(root, "the first line", false, "", "config", "trace")
 	if err != nil {
 		return fmt.Errorf(`the first line must be {"config":{…}}: %w`, err)
 	}
@@ -106,9 +106,18 @@ func (r *replay) configure(line []byte) error {
 	cr.cameras(&cfg)
 	r.ids = correlate.NewTexts(1 << 31) // as many as there are open groups and closed records
 	cfg.FrameIDs = r.ids
+	if r.adjust != nil {
+		r.adjust(&cfg)
+	}
+	if r.group == nil {
+		r.group = r.printGroup
+	}
 	if len(cr.errs) == 0 {
-		r.c, err = correlate.New(cfg, r.printGroup)
+		r.c, err = correlate.New(cfg, func(g *correlate.Group) { r.group(g) })
 		cr.refuse(err)
+	}
+	if len(cr.errs) == 0 && top[1] != nil {
+		cr.refuse(r.beginTrace(top[0], top[1]))
 	}
 	return errors.Join(cr.errs...)
 }

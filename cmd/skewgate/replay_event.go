@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/valyala/fastjson"
@@ -18,7 +20,10 @@ func (r *replay) event(line []byte) error {
 	if err != nil {
 		return err
 	}
-	v, err := fields(root, "event", false, "", "now_ms", "msg", "tick", "set_expected", "watermark", "model_down")
+	if r.trace.header != nil && root.Exists("config") {
+		return r.nextPart(root)
+	}
+	v, err := fields(root, "event", false, "", "now_ms", "msg", "tick", "set_expected", "watermark", "model_down", "slept", "refused", "trace")
 	if err != nil {
 		return err
 	}
@@ -26,9 +31,20 @@ func (r *replay) event(line []byte) error {
 	if err != nil {
 		return err
 	}
+	if !r.any {
+		r.any, r.first = true, now
+	}
+	if r.until > 0 && now.Sub(r.first) > r.until {
+		return errReplayUntil
+	}
+	if mark := v[8]; mark != nil {
+		if err := r.trace.mark(mark); err != nil {
+			return err
+		}
+	}
 	// Exactly one kind: what else a line holds is for other readers.
 	kind := 0
-	for i := 1; i < len(v); i++ {
+	for i := 1; i < 8; i++ {
 		if v[i] != nil {
 			if kind != 0 {
 				return errors.New("event is of two kinds")
@@ -46,15 +62,23 @@ func (r *replay) event(line []byte) error {
 		r.c.Tick(now)
 		return nil
 	case 3:
-		names, err := readTexts(v[3], "set_expected")
-		if err != nil {
-			return err
-		}
-		return r.c.SetExpected(now, names)
+		return r.setExpected(now, v[3])
 	case 4:
 		return r.watermark(now, v[4])
 	case 5:
 		return r.modelDown(now, v[5])
+	case 6:
+		if v[6].Type() != fastjson.TypeTrue {
+			return errors.New("slept is not true")
+		}
+		r.c.Slept(now)
+		return nil
+	case 7:
+		why, err := readText(v[7], "refused")
+		if err == nil {
+			err = fmt.Errorf("the appliance had refused it: %.200q", why)
+		}
+		return err // either way it is counted
 	}
 	return errors.New("event has none of msg, tick, set_expected, watermark, model_down")
 }
@@ -86,7 +110,7 @@ func (r *replay) enter(n names) (correlate.StreamID, correlate.ModelID, error) {
 }
 
 func (r *replay) message(now clock.Mono, v *fastjson.Value) error {
-	f, err := fields(v, "msg", false, "timestamp", "unit", "camera", "model", "timestamp", "epoch", "frame_id", "generation", "boxes")
+	f, err := fields(v, "msg", false, "timestamp", "unit", "camera", "model", "timestamp", "epoch", "frame_id", "generation", "boxes", "raw_hex")
 	if err != nil {
 		return err
 	}
@@ -94,8 +118,8 @@ func (r *replay) message(now clock.Mono, v *fastjson.Value) error {
 	if err != nil {
 		return err
 	}
-	if f[3] == nil {
-		return errors.New("timestamp is missing")
+	if (f[3] == nil) == (f[8] == nil) {
+		return errors.New("timestamp is missing, or given along with raw_hex")
 	}
 	var m correlate.Message
 	if m.Generation, err = readUint(f[6], "generation", math.MaxUint64); err != nil {
@@ -118,17 +142,32 @@ func (r *replay) message(now clock.Mono, v *fastjson.Value) error {
 			return errors.New("frame_id is longer than 255 bytes")
 		}
 	}
+	var raw []byte // a text that a timestamp cannot hold
+	if f[8] != nil {
+		text, err := readText(f[8], "raw_hex")
+		if err == nil {
+			raw, err = hex.DecodeString(text)
+		}
+		if err != nil {
+			return fmt.Errorf("raw_hex: %w", err)
+		}
+	}
 	// From here on only a full table refuses: the line itself is good.
 	if m.Stream, m.Model, err = r.enter(n); err != nil {
 		return err
 	}
-	if m.CaptureNS, m.Exact = r.timestamp(f[3]); !m.Exact {
+	if raw != nil {
+		m.CaptureNS, m.Raw = detect.RawInstant, raw
+	} else if m.CaptureNS, m.Exact = r.timestamp(f[3]); !m.Exact {
 		m.CaptureNS, m.Raw = detect.RawInstant, r.raw
 	}
 	if frame != "" { // an empty id identifies nothing
 		id := r.ids.Add([]byte(frame))
 		m.FrameID = uint64(id)
 		defer r.ids.Drop(id) // unless a group is keyed by it now
+	}
+	if r.heard != nil {
+		r.heard(now, &m, frame)
 	}
 	if r.c.Step(now, &m) == correlate.Refused {
 		return errRefusedCounted
@@ -177,6 +216,32 @@ func (r *replay) watermark(now clock.Mono, v *fastjson.Value) error {
 	}
 	r.c.Progress(now, stream, model, w)
 	return nil
+}
+
+// setExpected takes the models of all cameras, or of one as {unit, camera, models}.
+func (r *replay) setExpected(now clock.Mono, v *fastjson.Value) error {
+	if v.Type() != fastjson.TypeObject {
+		models, err := readTexts(v, "set_expected")
+		if err != nil {
+			return err
+		}
+		return r.c.SetExpected(now, models)
+	}
+	f, err := fields(v, "set_expected", false, "", "unit", "camera", "models")
+	if err != nil {
+		return err
+	}
+	unit, err := readText(f[0], "unit")
+	camera, errCamera := readText(f[1], "camera")
+	models, errModels := readTexts(f[2], "models")
+	if err := errors.Join(err, errCamera, errModels); err != nil {
+		return err
+	}
+	stream, err := r.c.Stream(unit, camera, 0)
+	if err != nil {
+		return err
+	}
+	return r.c.SetCameraExpected(now, stream, models)
 }
 
 func (r *replay) modelDown(now clock.Mono, v *fastjson.Value) error {

@@ -43,27 +43,16 @@ func (r *replay) printGroup(g *correlate.Group) {
 
 // printSummary writes all counters, zeros too, and the skew figures of the last window.
 func (r *replay) printSummary() {
-	n := r.c.Counters()
 	b := append(r.line[:0], `{"summary":{"counters":{`...)
-	for i, counter := range []struct {
-		name  string
-		value uint64
-	}{
-		{"received", n.Received}, {"accepted", n.Accepted}, {"late", n.Late},
-		{"dup_resend", n.DupResend}, {"dup_collision", n.DupCollision}, {"wrong_generation", n.WrongGeneration},
-		{"unexpected", n.Unexpected}, {"unparsed", n.Unparsed},
-		{"flushed_quorum", n.FlushedQuorum}, {"flushed_settled", n.FlushedSettled},
-		{"flushed_timeout", n.FlushedTimeout}, {"flushed_eviction", n.FlushedEviction},
-		{"stale", n.Stale}, {"pending", n.Pending}, {"refused", n.Refused},
-		{"now_regressions", n.NowRegressions}, {"progress_broken", n.ProgressBroken},
-		{"closed_forgotten", n.ClosedForgotten}, {"no_frame_id", n.NoFrameID}, {"suppressed_empty", n.SuppressedEmpty},
-	} {
-		if i > 0 {
+	counters, first := r.c.Counters(), true
+	counters.Each(func(name string, value uint64) {
+		if !first {
 			b = append(b, ',')
 		}
-		b = append(appendJSONText(b, counter.name), ':')
-		b = strconv.AppendUint(b, counter.value, 10)
-	}
+		first = false
+		b = append(appendJSONText(b, name), ':')
+		b = strconv.AppendUint(b, value, 10)
+	})
 	const last = clock.Mono(math.MinInt64) // the correlator takes the last now that it saw
 	b = append(b, `},"skew":`...)
 	b = appendSummary(b, r.c.Skew(last))

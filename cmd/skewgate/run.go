@@ -22,6 +22,8 @@ import (
 func newRunCmd() *cobra.Command {
 	var files configFlag
 	var runDir, stateDir, logFormat, logLevel string
+	var rec appliance.Record
+	var partBytes partSize
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the appliance until SIGTERM or SIGINT",
@@ -32,7 +34,8 @@ the exit code is 0. A second one ends the process at once; its children die with
 A camera that is not there does not end the appliance: it is retried and named in
 ` + "`skewgate status`" + `. A wrong config ends it with code 78 and every error at once.`,
 		Example: `  skewgate run -c /etc/skewgate/config.yaml
-  skewgate run -c skewgate.yaml --run-dir /tmp/sg --log-format json`,
+  skewgate run -c skewgate.yaml --run-dir /tmp/sg --log-format json
+  skewgate run -c skewgate.yaml --record trace.jsonl`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := newLogger(cmd.ErrOrStderr(), logFormat, logLevel)
@@ -50,7 +53,8 @@ A camera that is not there does not end the appliance: it is retried and named i
 			if err != nil {
 				return err
 			}
-			o.Log, o.RunDir = log, runDir
+			o.Log, o.RunDir, o.Record = log, runDir, rec
+			o.Record.MaxSize = int64(partBytes)
 			a, err := appliance.New(cfg, o)
 			if err != nil {
 				return err
@@ -66,6 +70,8 @@ A camera that is not there does not end the appliance: it is retried and named i
 	cmd.Flags().StringVar(&stateDir, "state-dir", "", "folder for state, in place of the config's state_dir")
 	cmd.Flags().StringVar(&logFormat, "log-format", "text", "text or json")
 	cmd.Flags().StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
+	cmd.Flags().StringVar(&rec.Path, "record", "", "record the run from its first message on into this file, for replay and advise")
+	partBytes.register(cmd, "record-max-size", "record-keep", &rec.Keep)
 	return cmd
 }
 

@@ -151,7 +151,7 @@ func testCReads(t *testing.T, c *cBuild) {
 	w.Heartbeat(-3)
 	d.want(fmt.Sprintf("mine 2 4 256 11 99 1 2 -3 %d 2", len(cMessages)), "info")
 
-	// Lapped: six into four slots.
+	// Lapped: six into four slots. F27
 	h := SlotHeader{Kind: KindBoxes}
 	for range 6 {
 		if err := w.Publish(&h, []byte("body")); err != nil {

@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* One try to attach: ask, take what comes, check it, make an attachment of it. What the
+ * appliance says is believed no more than it has to be: a wrong answer is an error with
+ * its reason, and every descriptor that came with it is closed. */
+
 void sg_attachment_drop(attachment *a)
 {
     if (a->fd >= 0)
@@ -16,6 +20,8 @@ void sg_attachment_drop(attachment *a)
     a->fd = -1;
 }
 
+/* refused turns the appliance's word into our number; its text is passed on, since it has
+ * the facts of both sides. */
 static int refused(const reply *r, sg_error *err)
 {
     static const char *const codes[] = {
@@ -51,6 +57,8 @@ static int number(attachment *a, const char *camera, uint32_t epoch, sg_error *e
         a->streams++;
     }
     a->stream[i].epoch = epoch;
+    /* Any number from 0 on says that the camera is given; a writer learns the one in its
+     * ring's table later, when there is a ring. */
     a->stream[i].index = 0; /* given */
     return SG_OK;
 }
@@ -70,6 +78,7 @@ static int use_frames(attachment *a, const char *camera, sg_map *m, sg_error *er
             return sg_fail(err, SG_E_PROTOCOL, 0, "frame ring of camera %s says that it is camera %s's", camera, name);
         return SG_OK;
     }
+    /* Not an error: an appliance of a later release may give more than was asked for. */
     sg_map_drop(m); /* of a camera that is not ours, or a second one */
     return SG_OK;
 }
@@ -77,6 +86,7 @@ static int use_frames(attachment *a, const char *camera, sg_map *m, sg_error *er
 /* use maps one file and gives it its place; one with a name unknown here is left alone. */
 static int use(const sg_client *c, attachment *a, const char *name, int fd, sg_error *err)
 {
+    /* Each has its place once; a second one of the name is left alone like an unknown one. */
     int frames = strncmp(name, "frames/", 7) == 0, ring = strcmp(name, "ring") == 0;
     int bell = strcmp(name, "doorbell") == 0, output = strcmp(name, "output") == 0;
     if (!(frames || (c->writer && ring && a->ring == NULL) || (c->writer && bell && a->bell == NULL) ||
@@ -115,6 +125,7 @@ static int take_over(const sg_client *c, attachment *a, sg_error *err)
     char model[SG_NAME_BYTES];
     if (sg_read_name(model, a->ring->b + OFF_MODEL, "model", err) != SG_OK)
         return err->code;
+    /* Being given somebody else's ring would make two writers of one. */
     if (strcmp(model, c->model) != 0 || a->writer.replica != c->replica)
         return sg_fail(err, SG_E_PROTOCOL, 0, "asked for the ring of %s/%u, was given that of %s/%u", c->model,
                        c->replica, model, a->writer.replica);
@@ -126,6 +137,7 @@ static int take_over(const sg_client *c, attachment *a, sg_error *err)
         if (s->index < 0)
             return s->index;
     }
+    /* A restart of the appliance is none of ours: who was ready still is. */
     sg_ring_set_state(&a->writer, c->state);
     return SG_OK;
 }
@@ -146,6 +158,7 @@ static int build(const sg_client *c, attachment *a, const reply *r, int *files, 
         strcpy(a->unit, r->unit);
     for (int i = 0; code == SG_OK && i < r->cameras; i++)
         code = number(a, r->camera[i].name, r->camera[i].epoch, err);
+    /* A file used or closed is taken off the list, so that none is closed twice. */
     for (int i = 0; code == SG_OK && i < n; i++) {
         int fd = files[i];
         files[i] = -1;
@@ -167,6 +180,7 @@ int sg_attach(sg_client *c, attachment *a, const attachment *old, int timeout_ms
     if (err == NULL)
         err = &mine;
     memset(a, 0, sizeof *a);
+    /* Callers keep the numbers of streams, so a camera that comes back must find its own. */
     for (int i = 0; i < old->streams; i++) { /* numbers stay, whatever becomes of their cameras */
         strcpy(a->stream[i].camera, old->stream[i].camera);
         a->stream[i].index = -1;

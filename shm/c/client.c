@@ -6,11 +6,16 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The life of a client: attached, detached, attached anew. It has no thread of its own;
+ * every call that gets the time looks after the socket on its way, once a millisecond. */
+
 enum {
     FIRST_TIMEOUT_MS = 2000, /* of an attach that the caller waits for */
     AGAIN_TIMEOUT_MS = 500,  /* of one inside of another call */
     EVENTS_A_LOOK = 64
 };
+/* A look costs a system call. A millisecond is short against any frame, and long against
+ * a publish, so it is nearly free; so long may an orphan be written into at most. */
 #define LOOK_NS (1 * MS)
 #define RETRY_MIN_NS (100 * MS)
 #define RETRY_MAX_NS (5000 * MS)
@@ -47,6 +52,7 @@ static sg_client *attach(int writer, const char *sock, const char *model, unsign
         return NULL;
     }
     strcpy(c->unit, c->now.unit);
+    /* Never 0, which xorshift would not get away from. */
     c->looked_ns = sg_now();
     c->random = (uint64_t)c->looked_ns ^ (uint64_t)getpid() << 32 ^ 1;
     return c;
@@ -73,6 +79,7 @@ void sg_close(sg_client *c)
  * more by chance, so that not all detectors knock at once. */
 static void wait_longer(sg_client *c, int64_t now_ns, const char *why)
 {
+    /* Bounded before it is shifted: six doublings pass the limit. */
     int64_t wait = RETRY_MIN_NS << (c->failures < 6 ? c->failures : 6);
     if (wait > RETRY_MAX_NS)
         wait = RETRY_MAX_NS;
@@ -106,12 +113,14 @@ static void detach(sg_client *c, int64_t now_ns, const char *why)
     c->last_word[0] = 0;
 }
 
+/* detached is the answer while there is nobody: what happened, and when it is tried again. */
 static int detached(const sg_client *c, int64_t now_ns, sg_error *err)
 {
     return sg_fail(err, SG_E_DETACHED, 0, "detached from %s: %s; tried again in %lld ms", c->path, c->why,
                    (long long)((c->retry_ns - now_ns) / MS));
 }
 
+/* heed does what an event says. One it does not know is of a later release. */
 static void heed(sg_client *c, const event *e)
 {
     if (strcmp(e->name, "drain") == 0)
@@ -151,6 +160,10 @@ static int hear(sg_client *c, int64_t now_ns, sg_error *err)
     return SG_OK;
 }
 
+/* attach_again makes the next attachment beside the old one and replaces it as a whole, so
+ * that a try that fails changes nothing. It says SG_E_REATTACHED rather than go on: what
+ * the caller has at hand is about a picture of the old memory, and a new appliance counts
+ * its pictures and epochs from 1 again. */
 static int attach_again(sg_client *c, int64_t now_ns, sg_error *err)
 {
     sg_error e;
@@ -189,6 +202,7 @@ int sg_look(sg_client *c, int64_t now_ns, sg_error *err)
     if (now_ns - c->looked_ns < LOOK_NS && now_ns >= c->looked_ns)
         return SG_OK;
     c->looked_ns = now_ns;
+    /* Listened to first: the heartbeat is a store into the ring, which may be an orphan. */
     int code = hear(c, now_ns, err);
     if (code == SG_OK && c->writer)
         sg_ring_heartbeat(&c->now.writer, now_ns);

@@ -4,6 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* Texts of errors. They are made only when there is somebody to read them, and cut to what
+ * the struct holds; nothing here allocates. */
+
 static void fill(sg_error *err, int code, int reason, int number, const char *format, va_list args)
 {
     sg_error e = {.code = code, .reason = reason, .system = number};
@@ -38,6 +41,8 @@ int sg_fail_system(sg_error *err, int number, const char *format, ...)
     return SG_E_SYSTEM;
 }
 
+/* The text moves over for what comes before it; its end may be cut, its beginning, which
+ * says where, may not. */
 int sg_prefix(sg_error *err, const char *format, ...)
 {
     if (err == NULL)
@@ -55,6 +60,7 @@ int sg_prefix(sg_error *err, const char *format, ...)
 
 const char *sg_reason_name(int reason)
 {
+    /* In the order of enum sg_reason; a Go test compares them with the appliance's. */
     static const char *const names[] = {
         "", "magic", "abi_version", "segment_kind", "size", "layout", "name", "head_out_of_range",
         "head_backwards", "slot_sequence", "length", "message_kind", "stream", "stream_table", "picture",

@@ -1,5 +1,8 @@
 #include "internal.h"
 
+/* Frame rings: pictures are looked at where they lie, and nobody pins them. Their writer is
+ * a capture of the appliance, so there is only a reader here. */
+
 /* Tries of sg_frames_newest against a writer that laps it between head and slot. */
 enum { NEWEST_TRIES = 4 };
 
@@ -29,6 +32,7 @@ int sg_frames_init(sg_frame_reader *r, const void *memory, size_t size, sg_error
     return SG_OK;
 }
 
+/* fail quarantines the ring for good: what was wild once is not believed later. */
 static int fail(sg_frame_reader *r, sg_error *err, int reason, const char *what, uint64_t a, uint64_t b)
 {
     r->reason = reason;
@@ -39,6 +43,7 @@ static int fail(sg_frame_reader *r, sg_error *err, int reason, const char *what,
     return SG_E_QUARANTINE;
 }
 
+/* look is R1. A head that falls or leaves its range is no honest writer's. */
 static int look(sg_frame_reader *r, sg_error *err)
 {
     uint64_t head = load64(r->head_at, 0); /* sync: head */
@@ -83,6 +88,7 @@ int sg_frames_get(sg_frame_reader *r, uint64_t sequence, sg_frame *f, sg_error *
     const uint8_t *slot = r->slots + i * FRAME_SLOT;
     if (load64(slot, 0) != sequence) /* R2. sync: slot */
         return 0;
+    /* R3: each word once, into the caller's struct; checked below, when it is whole. */
     f->sequence = sequence;
     f->capture_ns = (int64_t)load64(slot, FRAME_CAPTURE);
     f->publish_ns = (int64_t)load64(slot, FRAME_PUBLISH);
@@ -98,6 +104,8 @@ int sg_frames_get(sg_frame_reader *r, uint64_t sequence, sg_frame *f, sg_error *
     f->word = slot;
     if (!sg_frame_valid(f)) /* R4, R5 */
         return 0;
+    /* Only now is the header one picture's, and worth to be held to its own numbers; pixels
+     * are used up to length, so that must fit the slot whatever the header says. */
     uint64_t want = frame_bytes(f->format, f->width, f->height);
     if (want == 0 || f->length != want || want > r->size)
         return fail(r, err, SG_REASON_PICTURE, "size of a picture is not what its format needs", f->length, want);

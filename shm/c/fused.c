@@ -4,6 +4,7 @@
 enum { AT_SEQ = 0, AT_FIRST = 8, AT_CLOSED = 16, AT_SKEW = 24, AT_GENERATION = 32, AT_REASON = 40, AT_MODELS = 41,
        AT_MISSING = 42, AT_FLAGS = 43, AT_VOTES = 44, FIXED = 48 };
 
+/* By memcpy: the body is aligned by agreement, the compiler need not count on it. */
 static uint64_t u64(const uint8_t *b)
 {
     uint64_t v;
@@ -32,6 +33,8 @@ int sg_fused_parse(const sg_message *m, const void *body, size_t length, sg_fuse
     f->box_count = m->count;
     memcpy(&f->vote_count, b + AT_VOTES, sizeof f->vote_count);
 
+    /* Worked out in 64 bits, of which no count can make a sum overflow. The length must be
+     * just this: then all four arrays lie inside of the body. */
     uint64_t models_at = FIXED, missing_at = models_at + 16 * (uint64_t)f->model_count;
     uint64_t boxes_at = (missing_at + 4 * (uint64_t)f->missing_count + 7) / 8 * 8;
     uint64_t votes_at = boxes_at + 32 * (uint64_t)f->box_count;
@@ -44,6 +47,7 @@ int sg_fused_parse(const sg_message *m, const void *body, size_t length, sg_fuse
     f->missing = (const void *)(b + missing_at);
     f->boxes = (const void *)(b + boxes_at);
     f->votes = (const void *)(b + votes_at);
+    /* A box points into the votes: checked here, once, so that the caller may loop. */
     for (uint32_t i = 0; i < f->box_count; i++) {
         uint64_t last = (uint64_t)f->boxes[i].first_vote + f->boxes[i].votes;
         if (last > f->vote_count)

@@ -2,8 +2,13 @@
 
 #include <string.h>
 
+/* Small on purpose: the protocol's packets are flat objects with lists. Whoever wrote the
+ * text may be anybody, so nothing is read beyond its end, nothing is written beyond the
+ * room given, and depth costs no stack. */
+
 json json_of(const char *text, size_t length) { return (json){.at = text, .end = text + length}; }
 
+/* peek is the next character that is no space, or −1 when there is none or all is lost. */
 static int peek(json *j)
 {
     while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r'))
@@ -25,6 +30,8 @@ static void want(json *j, int c)
         j->bad = 1;
 }
 
+/* Elements of lists and objects alike: enter, then more before each. Only the first may
+ * come without a comma; leaving the inner of two leaves the outer one begun. */
 void json_enter(json *j, char open)
 {
     want(j, open);
@@ -42,6 +49,7 @@ int json_more(json *j, char close)
     return !j->bad;
 }
 
+/* hex4 reads the four digits of a \u escape. */
 static uint32_t hex4(json *j)
 {
     uint32_t v = 0;
@@ -150,6 +158,8 @@ void json_said(json *j, char *to, size_t room)
         json_skip(j);
 }
 
+/* json_number wants a whole number up to max. What is out of range is bad rather than cut:
+ * a stream_epoch cut to 32 bits would be another one's. */
 uint64_t json_number(json *j, uint64_t max)
 {
     uint64_t v = 0;

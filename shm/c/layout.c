@@ -1,5 +1,8 @@
 #include "internal.h"
 
+/* Where everything lies in a segment follows from four numbers, so a header that somebody
+ * else wrote is not believed but worked out anew and compared. */
+
 static uint64_t up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
 static int in_range(const char *what, uint64_t n, uint64_t low, uint64_t high, int code, sg_error *err)
@@ -10,6 +13,7 @@ static int in_range(const char *what, uint64_t n, uint64_t low, uint64_t high, i
                    (unsigned long long)n, (unsigned long long)low, (unsigned long long)high);
 }
 
+/* The bounds are those of ABI.md; within them no sum or product below overflows 64 bits. */
 int layout_new(layout *l, uint32_t kind, uint64_t slots, uint64_t payload, uint64_t index, int code, sg_error *err)
 {
     int reason = code == SG_E_QUARANTINE ? SG_REASON_LAYOUT : 0;
@@ -71,6 +75,7 @@ static void words(const layout *l, word w[13])
     memcpy(w, list, sizeof list);
 }
 
+/* As atomic stores, though nobody looks before the magic is there: one way for all words. */
 void layout_write(const layout *l, uint8_t *b)
 {
     word w[13];
@@ -91,6 +96,7 @@ int layout_read(layout *l, const void *b, size_t size, uint32_t kind, uint32_t o
                        HOT_AT + HOT_BYTES);
     if ((uintptr_t)b % 8 != 0)
         return sg_fail(err, SG_E_QUARANTINE, SG_REASON_SIZE, "memory is not aligned to 8 bytes");
+    /* The magic is stored last by whoever lays a segment out: with it, all is there. */
     uint64_t magic = load64(b, OFF_MAGIC);
     if (magic != SG_MAGIC)
         return sg_fail(err, SG_E_QUARANTINE, SG_REASON_MAGIC, "magic %#llx, want %#llx: not a skewgate segment",
@@ -107,6 +113,7 @@ int layout_read(layout *l, const void *b, size_t size, uint32_t kind, uint32_t o
         layout_new(l, is, load32(b, OFF_SLOTS), load32(b, OFF_PAYLOAD), load32(b, OFF_INDEX), SG_E_QUARANTINE, err);
     if (code != SG_OK)
         return code;
+    /* From here on only l is used, never again what the header said: it could change. */
     if (size != l->bytes)
         return sg_fail(err, SG_E_QUARANTINE, SG_REASON_SIZE, "segment has %zu bytes, its header needs %llu", size,
                        (unsigned long long)l->bytes);

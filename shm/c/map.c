@@ -11,6 +11,7 @@
 /* Without these seals a peer could truncate the file and turn our next read into SIGBUS. */
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
+/* map refuses what is not sealed before it maps it: afterwards would be too late. */
 static int map(sg_map *m, int fd, int writable, const char *name, sg_error *err)
 {
     struct stat st;
@@ -47,6 +48,7 @@ sg_map *sg_map_segment(int fd, int writable, const char *name, sg_error *err)
     return m;
 }
 
+/* The last holder unmaps. Each drop sees what the others did with the memory before. */
 void sg_map_drop(sg_map *m)
 {
     if (m == NULL || atomic_fetch_sub_explicit(&m->holders, 1, memory_order_acq_rel) != 1)
@@ -55,6 +57,7 @@ void sg_map_drop(sg_map *m)
     free(m);
 }
 
+/* One comparison for both ends: an address below b wraps to a very large distance. */
 void *sg_hold(const sg_client *c, const void *p)
 {
     for (int i = 0; i < c->now.streams; i++) {

@@ -21,6 +21,8 @@ static int rune(const unsigned char *s, uint32_t *r)
     return n;
 }
 
+/* The same names are good here as in the appliance, or a stream that one side registers
+ * would quarantine the ring on the other. Control characters are those of Unicode's Cc. */
 int sg_check_name(const char *what, const char *name, int code, sg_error *err)
 {
     int reason = code == SG_E_QUARANTINE ? SG_REASON_NAME : 0;
@@ -53,12 +55,14 @@ int sg_read_name(char to[SG_NAME_BYTES], const uint8_t *from, const char *what, 
     return sg_check_name(what, to, SG_E_QUARANTINE, err);
 }
 
+/* The whole field is written, so that nothing of an older name stays behind the zero. */
 void sg_put_name(uint8_t *to, const char *name)
 {
     memset(to, 0, SG_NAME_BYTES);
     memcpy(to, name, strlen(name));
 }
 
+/* FNV-1a, 64 bits: small enough to be written anew in any language. */
 uint64_t sg_fnv(uint64_t hash, const void *bytes, size_t n)
 {
     const unsigned char *b = bytes;

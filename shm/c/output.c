@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+/* The output ring carries fused frames, in which models and classes are numbers, and now
+ * and then the names of these numbers. */
+
 enum {
     NAMES_BACK = 127,     /* messages in which all names were told */
     MAX_MODELS = 1 << 16, /* what an index can say */
@@ -31,6 +34,7 @@ static void set(names *n, unsigned i, const char *name)
     size_t length = strlen(name) + 1;
     if (i < n->count && strcmp(n->name[i], name) == 0)
         return;
+    /* The one place where reading allocates; numbers are bounded by whoever calls. */
     if (i == n->room) {
         char **more = realloc(n->name, (2 * (size_t)i + 16) * sizeof *more);
         if (more == NULL)
@@ -83,6 +87,8 @@ static void learn(sg_client *c, const char *text, size_t length)
         list(&c->classes, &classes, first, MAX_CLASSES);
 }
 
+/* sg_output_begin makes room for the largest message of this ring and learns the names that
+ * were told lately, so that the first frame has them. */
 int sg_output_begin(sg_client *c, sg_error *err)
 {
     sg_ring_reader back = c->now.reader;
@@ -115,6 +121,8 @@ static int name_stream(sg_client *c, sg_fused *f, sg_error *err)
     return SG_OK;
 }
 
+/* Names in between are learnt on the way; how many is bounded, so that a ring of nothing
+ * but names cannot keep the caller. The socket is looked after when there is time. */
 int sg_output_next(sg_client *c, sg_fused *f, sg_error *err)
 {
     if (c->writer)

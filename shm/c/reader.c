@@ -1,5 +1,8 @@
 #include "internal.h"
 
+/* The reading half of a ring, R1…R5 of ABI.md. It never holds the writer up, and it counts
+ * what was overwritten before it came. The memory may be another process's, and wild. */
+
 /* Tries of one sg_ring_next against a writer that overwrites what is being copied. After
  * CLOSE_TRIES the older half of the ring is given up, to get off the writer's heels. */
 enum { MAX_TRIES = 6, CLOSE_TRIES = 2 };
@@ -25,6 +28,7 @@ int sg_ring_reader_init(sg_ring_reader *r, const void *memory, size_t size, sg_e
     r->head = load64(r->head_at, 0);
     if (r->head > MAX_SEQUENCE)
         return sg_fail(err, SG_E_QUARANTINE, SG_REASON_HEAD_OUT_OF_RANGE, "head is %llu", (unsigned long long)r->head);
+    /* What was published before is neither read nor lost. */
     r->start = r->head;
     r->next = r->head + 1;
     return SG_OK;
@@ -99,6 +103,7 @@ static int knows(sg_ring_reader *r, uint32_t stream)
     return stream < r->streams;
 }
 
+/* accept looks at a header that was whole: only a writer can have put nonsense there. */
 static int accept(sg_ring_reader *r, sg_message *m)
 {
     if (m->length > r->payload)
@@ -129,6 +134,7 @@ static void copy(const sg_ring_reader *r, const uint8_t *slot, sg_message *m, vo
     m->count = (uint16_t)(w[6] >> 32);
     m->kind = (uint8_t)(w[6] >> 48);
     m->flags = (uint8_t)(w[6] >> 56);
+    /* The bound is ours: a length being overwritten may be anything at this moment. */
     uint64_t n = m->length;
     if (n > r->payload)
         n = r->payload;
@@ -162,6 +168,8 @@ int sg_ring_next(sg_ring_reader *r, sg_message *m, void *body, size_t room, sg_e
     return 0;
 }
 
+/* The table is read anew each time; whoever wants its own copy keeps s, whose names are
+ * good for the ring's life. */
 int sg_ring_stream_info(sg_ring_reader *r, uint32_t stream, sg_stream_info *s, sg_error *err)
 {
     if (stream >= SG_MAX_STREAMS || (stream >= r->streams && !knows(r, stream)))
@@ -169,6 +177,8 @@ int sg_ring_stream_info(sg_ring_reader *r, uint32_t stream, sg_stream_info *s, s
     return sg_read_stream(r->segment, stream, s, err);
 }
 
+/* Words that only inform: they are passed on as they are, the writer may have put
+ * anything there. */
 int sg_ring_reader_info(const sg_ring_reader *r, sg_ring_info *i, sg_error *err)
 {
     const uint8_t *b = r->segment;
@@ -189,6 +199,7 @@ int sg_ring_reader_info(const sg_ring_reader *r, sg_ring_info *i, sg_error *err)
     return SG_OK;
 }
 
+/* The length is the writer's word, so it is held to the body's. */
 int sg_split_text(const void *body, size_t length, const char **text, size_t *text_length,
                   const void **rest, size_t *rest_length, sg_error *err)
 {

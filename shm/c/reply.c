@@ -3,8 +3,12 @@
 
 #include <stdio.h>
 
+/* The packets of the attach protocol. Unknown keys are skipped, so that a later release may
+ * say more; known ones must hold what was agreed, within the bounds of the struct. */
+
 static int is(const char *key, const char *name) { return strcmp(key, name) == 0; }
 
+/* A camera too many is bad: leaving it out silently would be found much later. */
 static void read_camera(reply *r, json *j)
 {
     char key[32], name[SG_NAME_BYTES] = "";
@@ -26,6 +30,7 @@ static void read_camera(reply *r, json *j)
     r->camera[r->cameras++].epoch = epoch;
 }
 
+/* read_value reads what stands behind one key of an answer. */
 static void read_value(reply *r, json *j, const char *key)
 {
     if (is(key, "ok")) {

@@ -1,5 +1,6 @@
 #include "internal.h"
 
+/* For languages that mirror these structs by hand and want to know before they crash. */
 size_t sg_sizeof(const char *name)
 {
     static const struct {

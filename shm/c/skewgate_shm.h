@@ -179,9 +179,9 @@ SG_API const char *sg_unit(const sg_client *c);
  * pixels stay mapped until a call returns SG_E_REATTACHED, or sg_close. */
 SG_API int sg_newest(sg_client *c, int stream, sg_frame *f, sg_error *err);
 
-/* sg_hold keeps the memory that p points into mapped until sg_release is called with
- * what it returned (NULL: p is none of ours), beyond re-attachment and sg_close. These
- * two may be called from any thread. */
+/* sg_hold keeps the frame ring that p points into mapped until sg_release is called with
+ * what it returned (NULL: p is none of ours), beyond re-attachment and sg_close. sg_release
+ * may be called from any thread. */
 SG_API void *sg_hold(const sg_client *c, const void *p);
 SG_API void sg_release(void *held);
 
@@ -213,9 +213,9 @@ SG_API int sg_publish_boxes(sg_client *c, const sg_stamp *of, const sg_box *boxe
 SG_API int sg_publish_json(sg_client *c, const sg_stamp *of, const char *json, size_t length, sg_error *err);
 SG_API int sg_publish_progress(sg_client *c, int stream, int64_t capture_ns, sg_error *err);
 
-/* sg_publish is what these are made of. m->stream is the client's number, publish_ns 0
- * is replaced by the clock, stream_epoch 0 by the appliance's latest word; sequence and
- * length are set. */
+/* sg_publish is what these are made of. m->stream is the client's number; for publish_ns
+ * 0 it reads the clock, for stream_epoch 0 it takes the appliance's latest word. On success
+ * m has what was published, sequence and length too, else it is as it was. */
 SG_API int sg_publish(sg_client *c, sg_message *m, const void *body, size_t length, sg_error *err);
 
 /* sg_publish_text is sg_publish with a capture time that is known as text only: it sets
@@ -378,7 +378,8 @@ SG_API void sg_ring_set_generation(sg_ring_writer *w, uint64_t generation);
 
 /* sg_ring_begin takes the oldest slot away from readers and returns its body, length
  * bytes to be filled in place; NULL when the message is refused. sg_ring_commit makes it
- * visible. A second begin instead forgets what the first had begun. */
+ * visible; it takes the same m, of which count, times and tag may be known only now, and a
+ * length up to that of begin. A second begin instead forgets what the first had begun. */
 SG_API SG_INLINE void *sg_ring_begin(sg_ring_writer *w, const sg_message *m, size_t length, sg_error *err);
 SG_API SG_INLINE void sg_ring_commit(sg_ring_writer *w, sg_message *m, size_t length);
 /* sg_ring_publish is begin, copy, commit. */

@@ -33,6 +33,7 @@ int sg_socket_path(char path[PATH_BYTES], const char *sock, sg_error *err)
     return SG_OK;
 }
 
+/* Not blocking: a full backlog is an error at once, not a wait without bound. */
 int sg_socket_connect(const char *path, sg_error *err)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -51,6 +52,7 @@ int sg_socket_connect(const char *path, sg_error *err)
     return fd;
 }
 
+/* Without SIGPIPE, which would end a detector whose appliance has just gone. */
 int sg_socket_send(int fd, const char *packet, size_t length, sg_error *err)
 {
     if (send(fd, packet, length, MSG_NOSIGNAL) == (ssize_t)length)
@@ -85,6 +87,19 @@ static int collect(struct msghdr *h, int files[MAX_FILES])
     return n;
 }
 
+/* arrives waits for a packet, through signals. */
+static int arrives(int fd, int timeout_ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int64_t end = sg_now() + timeout_ms * MS;
+    for (int64_t left = timeout_ms; left > 0; left = (end - sg_now()) / MS) {
+        int n = poll(&p, 1, (int)left);
+        if (n >= 0 || errno != EINTR)
+            return n != 0;
+    }
+    return 0;
+}
+
 int sg_socket_receive(int fd, char *packet, int files[MAX_FILES], int *file_count, int timeout_ms, sg_error *err)
 {
     union {
@@ -94,12 +109,8 @@ int sg_socket_receive(int fd, char *packet, int files[MAX_FILES], int *file_coun
     struct iovec io = {packet, MAX_PACKET};
     struct msghdr h = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     *file_count = 0;
-    if (timeout_ms > 0) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        int n = poll(&p, 1, timeout_ms);
-        if (n == 0 || (n < 0 && errno == EINTR))
-            return WOULD_WAIT;
-    }
+    if (timeout_ms > 0 && !arrives(fd, timeout_ms))
+        return WOULD_WAIT;
     ssize_t n = recvmsg(fd, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0) {
         if (errno == EAGAIN || errno == EINTR)
@@ -108,6 +119,7 @@ int sg_socket_receive(int fd, char *packet, int files[MAX_FILES], int *file_coun
             return 0;
         return sg_fail_system(err, errno, "receive from the appliance");
     }
+    /* Taken out first: also a packet that is no good leaves no descriptor behind. */
     *file_count = collect(&h, files);
     if ((h.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
         sg_close_files(files, *file_count);

@@ -42,6 +42,7 @@ int sg_newest(sg_client *c, int stream, sg_frame *f, sg_error *err)
         code = given(c, stream, err);
     if (code != SG_OK)
         return code;
+    /* An error rather than 0: a wait for pictures that never come would be silent. */
     if (c->now.stream[stream].map == NULL)
         return sg_fail(err, SG_E_STREAM, 0, "camera \"%s\" has no frame ring: its pictures come from elsewhere",
                        c->now.stream[stream].camera);
@@ -63,31 +64,40 @@ static int ready(sg_client *c, sg_message *m, sg_error *err)
     return code;
 }
 
+/* Both publish a copy, so that a message that was refused can be tried again as it is:
+ * with the time and the stream_epoch of then. */
 int sg_publish(sg_client *c, sg_message *m, const void *body, size_t length, sg_error *err)
 {
-    int code = ready(c, m, err);
-    if (code != SG_OK)
-        return code;
-    uint32_t stream = m->stream; /* the caller's number, not the ring's */
-    m->stream = (uint32_t)c->now.stream[stream].index;
-    code = sg_ring_publish(&c->now.writer, m, body, length, err);
-    m->stream = stream;
+    sg_message own = *m;
+    int code = ready(c, &own, err);
+    if (code == SG_OK) {
+        own.stream = (uint32_t)c->now.stream[m->stream].index; /* the ring's number */
+        code = sg_ring_publish(&c->now.writer, &own, body, length, err);
+    }
+    if (code == SG_OK) {
+        own.stream = m->stream;
+        *m = own;
+    }
     return code;
 }
 
 int sg_publish_text(sg_client *c, sg_message *m, const char *text, size_t text_length,
                     const void *body, size_t length, sg_error *err)
 {
-    int code = ready(c, m, err);
-    if (code != SG_OK)
-        return code;
-    uint32_t stream = m->stream;
-    m->stream = (uint32_t)c->now.stream[stream].index;
-    code = sg_ring_publish_text(&c->now.writer, m, text, text_length, body, length, err);
-    m->stream = stream;
+    sg_message own = *m;
+    int code = ready(c, &own, err);
+    if (code == SG_OK) {
+        own.stream = (uint32_t)c->now.stream[m->stream].index;
+        code = sg_ring_publish_text(&c->now.writer, &own, text, text_length, body, length, err);
+    }
+    if (code == SG_OK) {
+        own.stream = m->stream;
+        *m = own;
+    }
     return code;
 }
 
+/* Messages are made here on the stack; bodies go from the caller's memory to the slot. */
 static sg_message about(const sg_stamp *of, uint8_t kind, uint16_t count)
 {
     return (sg_message){.capture_ns = of->capture_ns, .frame_id = of->frame_id, .tag = of->tag, .stream = of->stream,
@@ -115,6 +125,7 @@ int sg_publish_progress(sg_client *c, int stream, int64_t capture_ns, sg_error *
     return sg_publish(c, &m, NULL, 0, err);
 }
 
+/* Heartbeat and state are told at once when there is a ring. State is kept for the next. */
 int sg_heartbeat(sg_client *c, int64_t now_ns)
 {
     if (c->writer && c->now.fd >= 0)

@@ -2,6 +2,8 @@
 
 /* The stream table of a ring: its writer adds entries, their names never change. */
 
+/* sg_read_stream copies entry i out, then checks the copy: names first, then whether the
+ * hash is theirs. */
 int sg_read_stream(const uint8_t *segment, uint32_t i, sg_stream_info *s, sg_error *err)
 {
     const uint8_t *entry = segment + TABLE_AT + (uint64_t)i * ENTRY_BYTES;
@@ -26,6 +28,7 @@ int sg_ring_stream(sg_ring_writer *w, const char *unit, const char *camera, uint
         code = sg_check_name("camera", camera, SG_E_ARGUMENT, err);
     if (code != SG_OK)
         return code;
+    /* By our own hashes first, which nobody can change, then by the names to be sure. */
     uint64_t hash = sg_stream_hash(unit, camera);
     for (uint32_t i = 0; i < w->streams; i++) {
         sg_stream_info s;
@@ -40,6 +43,7 @@ int sg_ring_stream(sg_ring_writer *w, const char *unit, const char *camera, uint
     if (w->streams == SG_MAX_STREAMS)
         return sg_fail(err, SG_E_STREAM, 0, "register stream %s/%s: all %d entries are taken", unit, camera,
                        SG_MAX_STREAMS);
+    /* Filled before it is counted; readers look at no entry beyond the count. */
     uint32_t i = w->streams;
     uint8_t *entry = w->segment + TABLE_AT + (uint64_t)i * ENTRY_BYTES;
     sg_put_name(entry + ENTRY_UNIT, unit);

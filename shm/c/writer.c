@@ -6,12 +6,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The writing half of a ring, but for publishing itself, which the header inlines. */
+
 /* Other languages and C++ call what C inlines. */
 extern inline void *sg_ring_begin(sg_ring_writer *w, const sg_message *m, size_t length, sg_error *err);
 extern inline void sg_ring_commit(sg_ring_writer *w, sg_message *m, size_t length);
 extern inline int sg_ring_publish(sg_ring_writer *w, sg_message *m, const void *body, size_t length, sg_error *err);
 extern inline int sg_frame_valid(const sg_frame *f);
 
+/* The index is taken modulo, so that a caller may simply number its rings. */
 size_t sg_ring_bytes(const sg_ring_config *c)
 {
     layout l;
@@ -37,6 +40,8 @@ int sg_ring_format(void *memory, size_t size, const sg_ring_config *c, sg_error 
                        size, (unsigned long long)l.bytes);
     if ((uintptr_t)b % 8 != 0)
         return sg_fail(err, SG_E_ARGUMENT, 0, "format ring of \"%s\": memory is not aligned to 8 bytes", c->model);
+    /* The magic goes first and comes last: in between nobody takes it for a segment. Slots
+     * need no more than their sequences cleared. */
     store64(b, OFF_MAGIC, 0);
     memset(b + 8, 0, l.slots_at - 8);
     for (uint64_t i = 0; i < l.slots; i++)
@@ -73,6 +78,8 @@ int sg_ring_writer_init(sg_ring_writer *w, void *memory, size_t size, uint32_t p
     }
     w->replica = load32(b, OFF_REPLICA);
     w->model_hash = load32(b, OFF_MODEL_HASH);
+    /* Read once in the writer's life. A message that a predecessor left half written was
+     * never at or below head, so nobody takes it for whole. */
     w->head = load64(b, l.hot_at + HOT_HEAD);
     if (w->head > MAX_SEQUENCE)
         return sg_fail(err, SG_E_QUARANTINE, SG_REASON_HEAD_OUT_OF_RANGE, "head is %llu", (unsigned long long)w->head);
@@ -97,6 +104,8 @@ int sg_ring_writer_init(sg_ring_writer *w, void *memory, size_t size, uint32_t p
     return SG_OK;
 }
 
+/* The doorbell is writable for all who ring it. Were it wrecked, wake-ups would be lost, and
+ * cost the sleeper his timeout; no message is. */
 int sg_doorbell_init(sg_doorbell *d, void *b, size_t size, sg_error *err)
 {
     layout l;
@@ -117,6 +126,7 @@ void sg_ring_heartbeat(sg_ring_writer *w, int64_t now_ns)
 
 void sg_ring_set_generation(sg_ring_writer *w, uint64_t generation) { store64(w->segment, OFF_GENERATION, generation); }
 
+/* Text and body go into the slot one after the other; neither is copied before. */
 int sg_ring_publish_text(sg_ring_writer *w, sg_message *m, const char *text, size_t text_length,
                          const void *body, size_t length, sg_error *err)
 {
@@ -140,6 +150,7 @@ int sg_ring_publish_text(sg_ring_writer *w, sg_message *m, const char *text, siz
     return SG_OK;
 }
 
+/* sg_ring_refuse is the cold half of begin: it says which of its checks failed. */
 int sg_ring_refuse(const sg_ring_writer *w, const sg_message *m, size_t length, sg_error *err)
 {
     if (length > w->payload)

@@ -91,6 +91,30 @@ func TestCheckSaysWhatWouldRun(t *testing.T) {
 	}
 }
 
+// What attaches by itself is told as such, with what its settings can do, and the memory
+// is foretold.
+func TestCheckSaysWhoMayAttach(t *testing.T) {
+	text := strings.Replace(checkConfig, "sinks:\n", "  - {name: mine, command: attach, cameras: [far], allow: {uid: [1001, 1002]}}\nsinks:\n  - shm: {slots: 256}\n", 1)
+	dir := checkFolder(t, "skewgate.yaml", strings.Replace(text, "match: auto}", "match: auto, fps: 20}", 1))
+	got := say(t, dir, []string{"CAM_PASS=sesame"}, "check")
+	for _, want := range []string{
+		"by bucket of 10ms (can mix two pictures above 40ms of capture skew; one frame ring has none) (mine has its own capture times: a skew of s ms splits s/10 of the pictures); for people, mine",
+		"attaches by itself (root and the appliance's own user, uid 1001 1002), weight 1, on far", "output ring of 256 slots", "MiB of shared memory: frame rings ",
+	} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
+		}
+	}
+	got = say(t, dir, []string{"CAM_PASS=sesame"}, "check", "--json")
+	var c checked
+	if err := json.Unmarshal([]byte(got.stdout), &c); err != nil || got.code != 0 {
+		t.Fatalf("code %d, %v:\n%s", got.code, err, got.stdout)
+	}
+	if m := c.Plan.Models[1]; m.Command != "attach" || len(m.UIDs) != 2 || c.Plan.Memory.Frames == 0 || c.Plan.Memory.Output == 0 || len(c.Plan.Cameras[1].OwnCapture) != 1 {
+		t.Errorf("plan: %+v", c.Plan)
+	}
+}
+
 // Every problem at once, code 78, in text and as JSON. F51, F53
 func TestCheckSaysAllThatIsWrong(t *testing.T) {
 	text := strings.Replace(checkConfig, "correlation: {match: bucket, quantum: 10ms}", "correlation:\n  timeout: 2s\n  max_age: 2s\n  quantums: 1ms\nunit: again", 1)

@@ -91,7 +91,7 @@ func (d *doctor) memory() {
 func (d *doctor) needs(cfg *config.Config) {
 	m := appliance.MemoryOf(cfg)
 	if err := appliance.CheckRoom(cfg); err != nil {
-		d.finding("config's memory", err.Error(), "")
+		d.finding("config's memory", err.Error(), "free some or raise the limit, or lower max_picture of cameras, max_boxes of models, slots of the output ring")
 		return
 	}
 	d.fine("config's memory", "%s", m.String())

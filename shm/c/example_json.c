@@ -15,6 +15,8 @@ int main(int argc, char **argv)
         return fprintf(stderr, "usage: example_json MODEL CAMERA <lines\n"), 2;
     sg_client *c = sg_attach_writer(NULL, argv[1], 0, &err);
     int stream = c != NULL ? sg_stream(c, argv[2], &err) : -1, code = stream;
+    if (code >= 0)
+        sg_set_state(c, SG_STATE_READY);
     while (code >= 0 && fgets(line, sizeof line, stdin) != NULL) {
         double x1, y1, x2, y2, score;
         sg_stamp of = {.stream = (uint32_t)stream};

@@ -212,7 +212,7 @@ func (p *path) replaceForeign(now clock.Mono, r *replica) {
 	delay := min(firstRenewal<<min(f.strikes, 10), lastRenewal)
 	f.strikes, f.lastWild = f.strikes+1, now
 	p.log.Error("detection ring quarantined, its detector is sent away", "task", r.task, "reason", r.quarantine, "again_after", delay)
-	r.replacing = true
+	r.beginReplacing()
 	f.open = true
 	p.lose(now, r, false)
 	f.heard, f.open = &attach.Word{Serial: f.heard.Serial}, false

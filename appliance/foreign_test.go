@@ -360,7 +360,7 @@ func TestForeignQuarantine(t *testing.T) {
 	first := r.mine.segment
 	r.until("the ring lies in other memory", func() bool { return r.mine.segment != first && r.mine.quarantine == "" })
 	m := r.model()
-	if m.Written != 5 || m.Read != 5 || m.Lost != 0 || m.State != "absent" {
+	if m.Written != 5 || m.Read != 5 || m.Lost != 0 || m.State != "absent" || m.Quarantines != 1 || !strings.Contains(m.QuarantineLast, string(shm.ReasonHead)) {
 		t.Errorf("status: %+v", m)
 	}
 	var st unix.Stat_t

@@ -418,7 +418,7 @@ func (p *path) setAside(queue int, err error) {
 // laid out anew. Nothing else is touched.
 func (p *path) replaceReplica(now clock.Mono, r *replica) {
 	p.log.Error("detection ring quarantined, its process is replaced", "task", r.task, "reason", r.quarantine)
-	r.replacing = true
+	r.beginReplacing()
 	p.lose(now, r, false)
 	p.a.replaceWild([]string{r.task}, func() error { return r.layOut(r.index) }, nil)
 }

@@ -36,18 +36,20 @@ type replica struct {
 	lastEmpty   clock.Mono // when the ring was last found empty
 	streams     [shm.MaxStreams]streamCache
 
-	model      correlate.ModelID
-	word       word
-	ready      bool // takes work
-	settled    bool // has been ready or lost once: no longer on its first way up
-	said       readyReport
-	quarantine string
-	replacing  bool        // its process is being replaced
-	base       ringAccount // of readers before the ring was laid out anew
-	lastFrame  atomic.Uint64
-	messages   uint64 // that joined a frame
-	refused    uint64 // malformed
-	refusal    string // why, of the last one
+	model          correlate.ModelID
+	word           word
+	ready          bool // takes work
+	settled        bool // has been ready or lost once: no longer on its first way up
+	said           readyReport
+	quarantine     string // why the ring is not read now
+	quarantines    uint64
+	quarantineLast string
+	replacing      bool        // its process is being replaced
+	base           ringAccount // of readers before the ring was laid out anew
+	lastFrame      atomic.Uint64
+	messages       uint64 // that joined a frame
+	refused        uint64 // malformed
+	refusal        string // why, of the last one
 }
 
 // noQueue is the queue of a replica that the dispatcher does not know.
@@ -146,4 +148,11 @@ func (r *replica) layOut(index int) error {
 func (r *replica) closeAccount() {
 	r.base = r.account()
 	r.base.lost += r.base.written - r.base.read - r.base.lost
+}
+
+// beginReplacing keeps the reason for status and the replacement from beginning twice.
+func (r *replica) beginReplacing() {
+	r.replacing = true
+	r.quarantines++
+	r.quarantineLast = r.quarantine
 }

@@ -92,6 +92,7 @@ func (p *path) viewReplica(now clock.Mono, r *replica) status.Model {
 	s := status.Model{
 		Name: r.cfg.Name, State: r.word.state.String(), Provider: r.said.Provider, Quarantine: r.quarantine,
 		RingEpoch: uint64(info.RingEpoch), Written: sums.written, Read: sums.read, Lost: sums.lost,
+		Quarantines: r.quarantines, QuarantineLast: r.quarantineLast,
 		Messages: r.messages, Refused: r.refused, RefusedLast: r.refusal,
 		Dropped: make(map[string]uint64), Outcomes: make(map[string]uint64),
 	}

@@ -80,9 +80,12 @@ func examineCamera(f []Finding, c *Camera) []Finding {
 func examineModel(f []Finding, m *Model, d *Document) []Finding {
 	name := fmt.Sprintf("%s/%d", m.Name, m.Replica)
 	if m.Quarantine != "" {
+		next := "the process wrote nonsense into its ring; it is restarted with a fresh one"
+		if m.Foreign {
+			next = "it wrote nonsense into its ring and was sent away; it may attach again, to a fresh one"
+		}
 		f = append(f, Finding{CodeRingQuarantined, SeverityError, name,
-			fmt.Sprintf("the ring of %s is quarantined: %s", name, m.Quarantine),
-			"the process wrote nonsense into its ring; it is restarted with a fresh one"})
+			fmt.Sprintf("the ring of %s is quarantined: %s", name, m.Quarantine), next})
 	}
 	if m.Foreign {
 		return examineForeign(f, m, name)

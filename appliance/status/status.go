@@ -58,11 +58,13 @@ type Model struct {
 	Written        uint64            `json:"written"`
 	Read           uint64            `json:"read"`
 	Lost           uint64            `json:"lost"`
-	Quarantine     string            `json:"quarantine,omitempty"`
-	Queue          uint64            `json:"queue"`    // assigned and not done
-	Assigned       uint64            `json:"assigned"` // frames handed to this replica
-	Dropped        map[string]uint64 `json:"dropped"`  // frames never handed over, by reason
-	Outcomes       map[string]uint64 `json:"outcomes"` // what became of assigned frames
+	Quarantine     string            `json:"quarantine,omitempty"`      // why its ring is not read now
+	Quarantines    uint64            `json:"quarantines"`               // so far
+	QuarantineLast string            `json:"quarantine_last,omitempty"` // why, the last time
+	Queue          uint64            `json:"queue"`                     // assigned and not done
+	Assigned       uint64            `json:"assigned"`                  // frames handed to this replica
+	Dropped        map[string]uint64 `json:"dropped"`                   // frames never handed over, by reason
+	Outcomes       map[string]uint64 `json:"outcomes"`                  // what became of assigned frames
 	Messages       uint64            `json:"messages"`
 	Refused        uint64            `json:"refused"`                // malformed messages
 	RefusedLast    string            `json:"refused_last,omitempty"` // why, of the last one

@@ -78,9 +78,19 @@ func (r *Reader) hear(e *said) {
 // Next returns the oldest frame not yet read, nil when there is none. It is valid until
 // the next call. Frames published before the attachment are not seen.
 func (r *Reader) Next(nowNS int64) (*sink.Frame, error) {
+	// First the ring, then the socket: what was published before the end is read before it.
+	if r.session.stage == attached {
+		if f, err := r.next(nowNS); f != nil || err != nil {
+			return f, err
+		}
+	}
 	if err := r.session.advance(nowNS); err != nil {
 		return nil, err
 	}
+	return r.next(nowNS)
+}
+
+func (r *Reader) next(nowNS int64) (*sink.Frame, error) {
 	for {
 		n, ok, err := r.ring.Next(&r.header, r.body)
 		if err != nil {

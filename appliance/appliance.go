@@ -175,7 +175,7 @@ func (a *Appliance) Run(ctx context.Context) error {
 	err = errors.Join(err, a.drain())
 	a.path.stop()
 	<-pathEnded
-	a.path.endRecordings()
+	a.endRecordings()
 	close(a.quit)
 	a.attach.Close()
 	err = errors.Join(err, a.control.attach.Close()) // ends its Serve; the HTTP servers close theirs

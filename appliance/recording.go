@@ -63,6 +63,18 @@ func (rs *recordings) remove(r *recording) {
 	rs.all = slices.DeleteFunc(rs.all, func(o *recording) bool { return o == r })
 }
 
+// clients counts those whose lines go to a client.
+func (rs *recordings) clients() (n int) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for _, r := range rs.all {
+		if r.file == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // close closes the files of recordings that never ran.
 func (rs *recordings) close() error {
 	rs.mu.Lock()
@@ -201,10 +213,17 @@ func (a *Appliance) endRecording(r *recording) error {
 	return nil
 }
 
-// endRecordings ends all of them. The path has ended.
-func (p *path) endRecordings() {
-	for _, r := range slices.Clone(p.corr.recorders) {
-		p.corr.detach(r)
+// endRecordings ends all of them, when the path has ended, and gives clients the time to take
+// the last lines.
+func (a *Appliance) endRecordings() {
+	for _, r := range slices.Clone(a.path.corr.recorders) {
+		a.path.corr.detach(r)
+	}
+	for range endWithin / drainEvery {
+		if a.recordings.clients() == 0 {
+			return
+		}
+		time.Sleep(drainEvery)
 	}
 }
 

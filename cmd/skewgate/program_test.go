@@ -77,6 +77,7 @@ func library(t *testing.T) string {
 type box struct {
 	t      *testing.T
 	dir    string
+	args   []string // of run, beside those that every box has
 	cmd    *exec.Cmd
 	stderr lockedBuffer
 	done   chan error
@@ -132,7 +133,7 @@ func (b *box) path(name string) string { return filepath.Join(b.dir, name) }
 // start runs the appliance; the test's end kills what is still there.
 func (b *box) start(env ...string) {
 	b.t.Helper()
-	b.cmd = exec.Command(program(b.t), "run", "-c", b.path("skewgate.yaml"), "--run-dir", b.path("run"))
+	b.cmd = exec.Command(program(b.t), append([]string{"run", "-c", b.path("skewgate.yaml"), "--run-dir", b.path("run")}, b.args...)...)
 	b.cmd.Env = append(os.Environ(), env...)
 	b.cmd.Stderr = &b.stderr
 	out, err := os.Create(b.path("stdout"))

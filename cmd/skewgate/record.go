@@ -163,8 +163,8 @@ func copyTrace(ctx context.Context, out io.Writer, in io.Reader, begun func(*tra
 		switch {
 		case err == nil:
 			continue
-		case t.end != nil && err == io.EOF:
-			return t, nil
+		case t.end != nil && (err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)):
+			return t, nil // the last line is there; how the connection ended does not matter
 		case ctx.Err() != nil:
 			return t, t.cut(out, "ended by whoever recorded", nil)
 		case errors.Is(err, bufio.ErrBufferFull):

@@ -158,11 +158,8 @@ func checkSymbols(t *testing.T, c *cBuild) {
 	}
 }
 
-// The header serves C++ too.
+// The header serves C++ too. This is built for the machine itself in every pass.
 func TestCPlusPlus(t *testing.T) {
-	if !slices.ContainsFunc(cToolchains(t), func(tc cToolchain) bool { return tc.name == "clang" }) {
-		return // another pass has it
-	}
 	c := cToolchain{name: "clang", make: []string{"CC=clang"}}.build(t)
 	source := filepath.Join(c.dir, "program.cc")
 	if err := os.WriteFile(source, []byte(`#include "skewgate_shm.h"

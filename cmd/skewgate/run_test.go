@@ -178,7 +178,7 @@ func TestKilledApplianceLeavesNothing(t *testing.T) {
 	}
 	// Segments have no names, so with the last process they are gone too: what could be
 	// left are files.
-	for dir, want := range map[string][]string{"run": {"control.sock"}, "state": {"lock"}} {
+	for dir, want := range map[string][]string{"run": {"attach.sock", "control.sock"}, "state": {"lock"}} {
 		if got := listing(t, b.path(dir)); !slices.Equal(got, want) {
 			t.Errorf("files in %s after SIGKILL: want %v, which the next start takes over, got %v", dir, want, got)
 		}
@@ -190,8 +190,10 @@ func TestKilledApplianceLeavesNothing(t *testing.T) {
 	if left := b.family(); len(left) != 0 {
 		t.Errorf("processes alive after an orderly end: %v", left)
 	}
-	if _, err := os.Stat(b.path("run/control.sock")); !os.IsNotExist(err) {
-		t.Errorf("control socket after an orderly end: %v", err)
+	for _, name := range []string{"run/control.sock", "run/attach.sock"} {
+		if _, err := os.Stat(b.path(name)); !os.IsNotExist(err) {
+			t.Errorf("%s after an orderly end: %v", name, err)
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ func (a *Appliance) buildAttach(bellSegment *shm.Segment, bell *shm.Doorbell, ca
 	if out := a.cfg.Output(); out != nil {
 		o.Readers = out.Allow.UID
 	}
+	// Descriptors of its own for each, beside those of the children: all are read-only.
 	for _, c := range cameras {
 		frames, err := a.memory.readOnly(c.ring)
 		if err != nil {
@@ -108,12 +109,15 @@ func (a *Appliance) replaceRing(r *replica) error {
 	if err != nil {
 		return err
 	}
+	// Bounded, for the path may have ended meanwhile.
 	ctx, cancel := context.WithTimeout(context.Background(), childrenEnd)
 	defer cancel()
 	var old *shm.Segment
 	if err := a.path.between(ctx, func() error { old = r.adopt(segment, reader); return nil }); err != nil {
 		return errors.Join(err, a.memory.drop(segment, ring.Reader))
 	}
+	// From here on the path reads the new ring. The server still names the old files, which
+	// must stay open until it does not.
 	handed := r.foreign.handed
 	r.foreign.handed = ring.Reader
 	a.attach.Open(r.foreign.desk, ring)

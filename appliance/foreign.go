@@ -63,13 +63,14 @@ func newForeign(desk int) *foreign {
 // stream, model and capture time.
 func (p *path) readForeign(r *replica) (*correlate.Message, error) {
 	h, f := &r.head, r.foreign
-	stream, err := p.stream(r)
+	stream, err := p.stream(r) // of our unit, a camera of its own, an epoch that has begun
 	if err != nil {
 		return nil, err
 	}
 	p.message = correlate.Message{
 		Stream: stream, Model: r.model, CaptureNS: h.CaptureNS, FrameID: h.FrameID, Tag: h.Tag, HasBoxes: true,
 	}
+	// The slot was copied out whole, so what follows looks at memory that stands still.
 	body := r.body[:r.length]
 	if h.CaptureNS == shm.RawCapture {
 		var text []byte
@@ -161,6 +162,8 @@ func (o *publisher) ask(r *replica, label uint32) int32 {
 	case !mapped:
 		fused = name
 	}
+	// A name of the config's may be anything; one that a stranger made up goes into every
+	// output, so it must be decent and there must be an end to them.
 	_, known := o.classes.ids[fused]
 	if !mapped && !decent(fused) || !known && len(o.classes.names) >= maxClasses {
 		f.classes[label] = classUnknown
@@ -180,7 +183,7 @@ func decent(name string) bool {
 func (p *path) hearForeign(now clock.Mono, r *replica) {
 	f := r.foreign
 	w := p.a.attach.Word(f.desk)
-	if w == f.heard {
+	if w == f.heard { // words never change: the same one is no news
 		return
 	}
 	came := w.Serial - f.heard.Serial

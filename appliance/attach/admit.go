@@ -14,6 +14,7 @@ import (
 func (s *Server) admit(c *conn, h *hello) *refused {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Strangers first: they learn no name of a model or camera.
 	if !s.known(c.peer.UID) {
 		return refuse(CodeNotAllowed, "uid %d may not attach: it is neither root nor the appliance's user %d, and no allow.uid of the config names it", c.peer.UID, s.o.UID)
 	}
@@ -41,10 +42,14 @@ func (s *Server) admit(c *conn, h *hello) *refused {
 	a.Cameras = []answerCamera{}
 	for i, at := range c.cameras {
 		cam := &s.o.Cameras[at]
+		// What is in the answer need not be told again; what comes later is, for the
+		// connection is on the books before the lock is given back.
 		c.told[i] = s.epochs[at].Load()
 		a.Cameras = append(a.Cameras, answerCamera{cam.Name, c.told[i]})
 		a.Files, files = append(a.Files, "frames/"+cam.Name), append(files, cam.Frames)
 	}
+	// A fresh socket's buffer is empty: this fails only when the client is gone or the
+	// kernel has no room for descriptors on their way.
 	if err := c.send(packet(a), files); err != nil {
 		return refuse(CodeBusy, "send the files: %v", err)
 	}
@@ -64,6 +69,8 @@ func (s *Server) known(uid int) bool {
 		slices.ContainsFunc(s.desks, func(d *desk) bool { return slices.Contains(d.UIDs, uid) })
 }
 
+// writer gives a desk's ring out, read-write, with the doorbell. The desk itself is taken
+// once the answer is on its way.
 func (s *Server) writer(c *conn, h *hello, a *answer) ([]*os.File, *refused) {
 	i := slices.IndexFunc(s.desks, func(d *desk) bool { return d.Model == h.Model && d.Replica == h.Replica })
 	if i < 0 {
@@ -85,6 +92,7 @@ func (s *Server) writer(c *conn, h *hello, a *answer) ([]*os.File, *refused) {
 	case d.shut != "":
 		return nil, refuse(CodeBusy, "the ring of %s is being laid out anew (%s): try again", d.name(), d.shut)
 	}
+	// The last writer's word, so only shown; the next one counts for itself.
 	epoch := d.Ring.Epoch() + 1
 	c.desk, c.cameras = d, d.Cameras
 	a.Model, a.Replica, a.RingEpoch = d.Model, &d.Replica, &epoch
@@ -92,6 +100,7 @@ func (s *Server) writer(c *conn, h *hello, a *answer) ([]*os.File, *refused) {
 	return []*os.File{d.Ring.Writer, s.o.Bell}, nil
 }
 
+// reader gives the output ring out, and all pictures.
 func (s *Server) reader(c *conn, a *answer) ([]*os.File, *refused) {
 	if s.o.Output == nil {
 		return nil, refuse(CodeNoOutput, "the appliance has no output ring: add - shm: {} to its sinks")
@@ -104,6 +113,7 @@ func (s *Server) reader(c *conn, a *answer) ([]*os.File, *refused) {
 	return []*os.File{s.o.Output}, nil
 }
 
+// observer gives every ring out, read-only, to those who could open it anyway.
 func (s *Server) observer(c *conn, a *answer) ([]*os.File, *refused) {
 	if !s.trusted(c.peer.UID) {
 		return nil, refuse(CodeNotAllowed, "uid %d may not see all rings: that is for root and the appliance's user %d", c.peer.UID, s.o.UID)

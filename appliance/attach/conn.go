@@ -32,6 +32,7 @@ func newConn(c *net.UnixConn) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The kernel noted these when the peer connected; it cannot change them afterwards.
 	var cred *unix.Ucred
 	var credErr error
 	if err := raw.Control(func(fd uintptr) {
@@ -58,6 +59,7 @@ func (c *conn) send(packet []byte, files []*os.File) error {
 		}
 		rights = unix.UnixRights(fds...)
 	}
+	// Not through the connection's own Write, which waits for room.
 	var sendErr error
 	err := c.raw.Write(func(fd uintptr) bool {
 		for {
@@ -87,7 +89,7 @@ func (c *conn) hear() (*hello, *refused, error) {
 	if err := c.c.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
 		return nil, nil, err
 	}
-	b := make([]byte, maxPacketBytes+1)
+	b := make([]byte, maxPacketBytes+1) // one more, so that a longer packet shows
 	n, err := c.c.Read(b)
 	if err != nil {
 		return nil, nil, err

@@ -4,9 +4,11 @@
 //
 //	wire.go              what is said: hello, answer, events
 //	server.go            the listening socket, bounds on who may wait there
+//	tell.go              what clients are told later; the end
 //	conn.go              one connection, from its hello to its end
 //	admit.go             who may have what, and what to tell who may not
 //	desk.go              one (model, replica): who is attached, as the path sees it
+//	say.go               the log, which strangers must not be able to fill
 //
 // The socket is open to every user, for a foreign detector has a user of its own. Whom
 // the kernel says the peer is (SO_PEERCRED) decides, not the mode of a file.

@@ -16,7 +16,8 @@ import (
 const (
 	maxReaders     = 32
 	maxReadersUser = 16
-	// Those that have not said what they want yet.
+	// Those that have not said what they want yet. One user's share is smaller than the
+	// whole, so that nobody keeps the others out by saying nothing.
 	maxHalfOpen     = 32
 	maxHalfOpenUser = 8
 )
@@ -88,7 +89,7 @@ const acceptPause = 100 * time.Millisecond
 // Serve takes connections until Close.
 func (s *Server) Serve(l net.Listener) {
 	s.o.GoFunc("attach events", s.tellEpochs)
-	for failing := false; ; {
+	for failing := false; ; { // failing: it was logged already
 		c, err := l.Accept()
 		if err != nil {
 			if errors.Is(err, net.ErrClosed) {
@@ -120,6 +121,7 @@ func (s *Server) accept(u *net.UnixConn) {
 		_ = u.Close()
 		return
 	}
+	// One goroutine a connection, bounded by wait, the desks and roomForReader.
 	s.o.GoFunc("attach connection", func() { s.talk(c) })
 }
 
@@ -165,7 +167,8 @@ func (s *Server) talk(c *conn) {
 	}
 	s.say(slog.LevelInfo, "attached", "role", c.role, "desk", c.where(), "uid", c.peer.UID, "pid", c.peer.PID, "client", c.peer.Client)
 	s.changed(c)
-	why := c.await()
+	why := c.await() // the connection's whole life
+	// The desk is free before the path is told: it may look at once.
 	s.mu.Lock()
 	delete(s.conns, c)
 	if c.desk != nil {
@@ -187,74 +190,5 @@ func (c *conn) where() string {
 func (s *Server) changed(c *conn) {
 	if c.desk != nil {
 		s.o.Changed()
-	}
-}
-
-// SetEpoch says that a camera's pictures carry this stream_epoch from now on.
-func (s *Server) SetEpoch(camera int, epoch uint32) {
-	s.epochs[camera].Store(epoch)
-	select {
-	case s.wake <- struct{}{}:
-	default: // a token is there already
-	}
-}
-
-// tellEpochs passes new stream_epochs on. Who does not read is sent away, for it would
-// work with an epoch that is over.
-func (s *Server) tellEpochs() {
-	for {
-		select {
-		case <-s.wake:
-		case <-s.ended:
-			return
-		}
-		s.mu.Lock()
-		for c := range s.conns {
-			for i, at := range c.cameras {
-				epoch := s.epochs[at].Load()
-				if c.told[i] == epoch {
-					continue
-				}
-				c.told[i] = epoch
-				if err := c.send(packet(event{Event: "stream_epoch", Camera: s.o.Cameras[at].Name, StreamEpoch: &epoch}), nil); err != nil {
-					s.say(slog.LevelWarn, "attached client does not hear", "desk", c.where(), "pid", c.peer.PID, "err", err)
-					_ = c.c.Close()
-					break
-				}
-			}
-		}
-		s.mu.Unlock()
-	}
-}
-
-// Drain tells all clients to finish, and lets nobody in any more.
-func (s *Server) Drain() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.draining = true
-	for c := range s.conns {
-		_ = c.send(packet(event{Event: "drain"}), nil) // who cannot hear it sees the end
-	}
-}
-
-// Close ends all connections and Serve's helpers; the listener is the caller's to close.
-func (s *Server) Close() {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return
-	}
-	s.closed, s.draining = true, true
-	all := make([]*conn, 0, len(s.conns)+len(s.half))
-	for c := range s.conns {
-		all = append(all, c)
-	}
-	for c := range s.half {
-		all = append(all, c)
-	}
-	s.mu.Unlock()
-	close(s.ended)
-	for _, c := range all {
-		c.end("the appliance ends")
 	}
 }

@@ -42,6 +42,7 @@ const (
 
 // hello is the one thing a client says.
 type hello struct {
+	// Protocol comes first: it also tells a client of ours from a lost stranger.
 	Protocol int    `json:"skewgate_attach"`
 	ABI      int    `json:"abi"`
 	Role     string `json:"role"`
@@ -50,7 +51,7 @@ type hello struct {
 	Client   string `json:"client"`
 }
 
-// answer to it when it is let in.
+// answer to it when it is let in. Descriptors come with the packet in the order of Files.
 type answer struct {
 	OK        bool           `json:"ok"`
 	ABI       int            `json:"abi"`
@@ -104,6 +105,7 @@ func parseHello(b []byte) (*hello, *refused) {
 	if len(b) > maxPacketBytes {
 		return nil, refuse(CodeBadRequest, "the packet has more than %d bytes", maxPacketBytes)
 	}
+	// Keys that a later client adds are ignored: what matters has its version.
 	var h hello
 	if err := json.Unmarshal(b, &h); err != nil {
 		return nil, refuse(CodeBadRequest, "the packet is not the JSON of an attach: %v", err)

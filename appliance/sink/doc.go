@@ -5,7 +5,7 @@
 //	frame.go json.go         a fused frame and its JSON form, a contract
 //	queue.go                 path → goroutine, one writer and one reader, no lock
 //	jsonl.go                 the sink for JSON lines: queue → output, with retries
-//	ring.go record.go tables.go   the sink for the output ring: no queue, published at once
+//	ring.go record.go tables.go decoder.go   the sink for the output ring: no queue, published at once
 //	output.go file.go stream.go   a rotated file; standard output or a FIFO
 //	stats.go                 what is said of a sink
 package sink

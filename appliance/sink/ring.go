@@ -86,6 +86,7 @@ func (s *Ring) publish(f *Frame) error {
 	if len(body) > s.w.PayloadBytes() {
 		return shm.ErrTooLarge
 	}
+	// It is registered since the start; this notes the epoch and returns the number.
 	if s.header.Stream, err = s.w.RegisterStream(f.Unit, f.Camera, f.StreamEpoch); err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (s *Ring) tell(nowNS int64) error {
 		}
 		s.telling, s.told = telling, s.tables.changes
 	}
-	s.since = len(s.telling)
+	s.since = len(s.telling) // the telling's own messages count
 	for _, part := range s.telling {
 		h := shm.SlotHeader{PublishNS: nowNS, Tag: uint64(s.told), Kind: shm.KindJSON}
 		if err := s.w.Publish(&h, part); err != nil {

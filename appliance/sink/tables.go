@@ -93,6 +93,8 @@ func (t *tables) learn(f *Frame, room int) error {
 // telling returns the messages that tell all names, each at most limit bytes.
 func (t *tables) telling(unit string, limit int) ([][]byte, error) {
 	var parts [][]byte
+	// One message as a rule; more only if the classes' names do not fit. Each is whole JSON
+	// and says where its classes begin, so a reader may miss any of them.
 	for first := 0; first == 0 || first < len(t.classList); {
 		b := fmt.Appendf(nil, `{"schema":%d,"unit":`, Schema)
 		b = appendText(b, unit)

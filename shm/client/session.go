@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -25,27 +24,6 @@ const (
 )
 
 var errEnd = errors.New("the appliance closed the connection")
-
-// Options of an attachment. The zero value attaches at the usual place.
-type Options struct {
-	// Socket is the path of attach.sock; "" is $SKEWGATE_ATTACH or, without that,
-	// /run/skewgate/attach.sock for root and $XDG_RUNTIME_DIR/skewgate/attach.sock.
-	Socket string
-	Client string // name and version, only shown; at most 64 bytes
-}
-
-func (o *Options) socket() string {
-	if o.Socket != "" {
-		return o.Socket
-	}
-	if path := os.Getenv("SKEWGATE_ATTACH"); path != "" {
-		return path
-	}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); os.Geteuid() != 0 && dir != "" {
-		return filepath.Join(dir, "skewgate", "attach.sock")
-	}
-	return "/run/skewgate/attach.sock"
-}
 
 // stage of a session.
 type stage uint8
@@ -92,6 +70,7 @@ func (s *session) attach() error {
 	if err != nil {
 		return err
 	}
+	// The one wait of this package, and the kernel times it.
 	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	n, err := unix.Poll(poll, answerMS)
 	for err == unix.EINTR {
@@ -122,6 +101,8 @@ func (s *session) answer() error {
 	if err != nil {
 		return err
 	}
+	// MapSegment takes each file over and checks its seals: what is mapped cannot be
+	// truncated under us, whoever sent it.
 	mapped := make(map[string]*shm.Segment, len(named))
 	for name, f := range named {
 		if err != nil {
@@ -169,6 +150,7 @@ func (s *session) advance(nowNS int64) error {
 			s.leave(nowNS, err)
 			return s.detached()
 		}
+		// The answer is looked for by the next calls, so that none of them waits for it.
 		s.fd, s.stage, s.dueNS = fd, asking, nowNS+answerNS
 		return s.detached()
 	case asking:
@@ -208,7 +190,7 @@ func (s *session) look() error {
 		switch e.Event {
 		case "drain":
 			s.draining = true
-		case "closed":
+		case "closed": // the end follows; this says why
 			return fmt.Errorf("%w: %s", errEnd, e.Reason)
 		default:
 			s.hear(e)

@@ -47,6 +47,9 @@ type camera struct {
 	StreamEpoch uint32 `json:"stream_epoch"`
 }
 
+// Nothing here is made for a hostile appliance, which has other means; but bytes and
+// counts are checked, for a socket path can lead anywhere.
+
 // dial connects and says hello; it never waits.
 func dial(path string, greeting []byte) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -67,6 +70,7 @@ func dial(path string, greeting []byte) (fd int, err error) {
 // receive takes one packet with its descriptors, if one is there: unix.EAGAIN says no, and
 // errEnd that the other side is gone.
 func receive(fd int, buffer []byte) (*said, []*os.File, error) {
+	// Descriptors that do not fit would be lost without a trace but a flag.
 	rights := make([]byte, unix.CmsgSpace(maxFiles*4))
 	var n, rightsN, flags int
 	var err error
@@ -82,7 +86,7 @@ func receive(fd int, buffer []byte) (*said, []*os.File, error) {
 	files, err := filesOf(rights[:rightsN])
 	switch {
 	case err != nil:
-	case n == 0:
+	case n == 0: // an empty packet looks the same; skewgate sends none
 		err = errEnd
 	case flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0:
 		err = fmt.Errorf("%w: a packet was longer than %d bytes or had more than %d files", ErrProtocol, maxPacketBytes, maxFiles)

@@ -49,6 +49,7 @@ func (w *Writer) adopt(s *said, mapped map[string]*shm.Segment) error {
 	if err := w.streams.take(s, mapped); err != nil {
 		return err
 	}
+	// A predecessor's entries stay where they are, so indexes may differ from ours.
 	for i := range w.streams.all {
 		if t := &w.streams.all[i]; t.here {
 			if t.index, err = w.ring.RegisterStream(s.Unit, t.name, t.epoch); err != nil {
@@ -127,6 +128,7 @@ func (w *Writer) publish(m *Message, kind shm.Kind, count int, body func([]byte)
 		}
 	}
 	w.body = body(w.body)
+	// Publishing is a sign of life; who does it need not call Poll.
 	w.ring.Heartbeat(m.NowNS)
 	return w.ring.Publish(&w.header, w.body)
 }

@@ -52,6 +52,9 @@ func TestLoadFromTwoReadings(t *testing.T) {
 			t.Errorf("%s: want quiet %v, got %v", test.name, test.want, got)
 		}
 	}
+	if got, want := (Load{0.1, 0.5, 1}).Worst(Load{0.2, 0.4, 2}), (Load{0.2, 0.5, 2}); got != want {
+		t.Errorf("worst: want %+v, got %+v", want, got)
+	}
 	if got := before.Since(before); got != (Load{}) {
 		t.Errorf("no time between: want nothing, got %+v", got)
 	}

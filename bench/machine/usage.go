@@ -82,6 +82,11 @@ func (u Usage) Since(before Usage) Load {
 	}
 }
 
+// Worst takes of each figure the larger one.
+func (l Load) Worst(o Load) Load {
+	return Load{Others: max(l.Others, o.Others), Steal: max(l.Steal, o.Steal), Own: max(l.Own, o.Own)}
+}
+
 // quietCores is the most that others may have used during a run that counts as quiet.
 const quietCores = 0.10
 

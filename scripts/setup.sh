@@ -3,8 +3,8 @@
 #
 #   scripts/setup.sh build   a C compiler, for the one cgo program
 #   scripts/setup.sh demo    that, ffmpeg and ONNX Runtime
-#   scripts/setup.sh test    that, compilers for the C library, qemu to run the arm64 tests,
-#                            and all Go modules
+#   scripts/setup.sh test    that, compilers for the C library, Python with numpy, qemu to run
+#                            the arm64 tests, and all Go modules
 #
 # Packages come through apt-get, as root or by sudo. Outside of this checkout nothing else is
 # written but the ordinary caches of go and npm.
@@ -61,6 +61,15 @@ runtime_there() {
 	return 1
 }
 
+# python_there: one with numpy, which half of the Python binding's tests are about.
+python_there() {
+	local python
+	for python in "${SKEWGATE_PYTHON:-python3}" /usr/bin/python3; do
+		"$python" -c 'import numpy' 2>/dev/null && return
+	done
+	return 1
+}
+
 # missing prints the Debian packages that are not there, by what they bring rather than by
 # name: a compiler or an npm from elsewhere will do.
 missing() {
@@ -74,6 +83,7 @@ missing() {
 	# The C library is built and tried with each compiler it is made for.
 	[ -z "${CC:-}" ] || have gcc || echo gcc
 	have clang || echo clang
+	python_there || echo python3-numpy # and python3 with it
 	[ "$(uname -m)" = aarch64 ] && return
 	have qemu-aarch64-static || echo qemu-user-static
 	have aarch64-linux-gnu-gcc || echo gcc-aarch64-linux-gnu

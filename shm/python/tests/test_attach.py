@@ -334,6 +334,16 @@ class Restarted(Case):
         for _ in range(100):
             with self.assertRaisesRegex(Detached, "the appliance is gone; tried again in [0-9]+ ms"):
                 self.publish()
+        for call in (
+            lambda: self.writer.publish(self.old, [BOX]),
+            lambda: self.writer.publish_json("gate", {}, capture_ns=1),
+            lambda: self.writer.publish_text("gate", "1", []),
+            lambda: self.writer.publish_progress("gate", 1),
+            lambda: self.writer.newest("gate"),
+            self.writer.poll,
+        ):
+            with self.assertRaises(Detached):
+                call()
         self.writer.heartbeat()
         self.writer.state = State.WARMING
         self.assertEqual(before, bytes(self.first.ring.memory))

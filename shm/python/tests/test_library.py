@@ -49,6 +49,13 @@ class Library(Case):
         code, said = run("import skewgate_shm.library as l; print(l.find())", cwd=folder / "python")
         self.assertEqual((0, str(folder / "c" / "build" / "libskewgate_shm.so")), (code, said))
 
+    def test_where_the_loader_looks(self):
+        folder = self.package()
+        (folder / "lib").mkdir()
+        shutil.copy(self.library, folder / "lib" / "libskewgate_shm.so.1")
+        code, said = run("import skewgate_shm.library as l; print(l.find())", cwd=folder, LD_LIBRARY_PATH=str(folder / "lib"))
+        self.assertEqual((0, "libskewgate_shm.so.1"), (code, said))
+
     def test_nowhere(self):
         code, said = run("import skewgate_shm", cwd=self.package())
         self.assertEqual(1, code)

@@ -99,6 +99,10 @@ func TestFloodOfGarbageTimestamps(t *testing.T) {
 	if got := garbage(0, 3); got != DupResend {
 		t.Errorf("a known text: %s, want dup_resend", got)
 	}
+	other := Message{Stream: r.stream("c2"), Model: r.model("A"), CaptureNS: detect.RawInstant, Raw: []byte("garbage 3")}
+	if got := r.send(0, other); got != Accepted {
+		t.Errorf("a text that another camera has in use: %s, want accepted", got)
+	}
 	if got := r.step(1, "A", 1000); got != Accepted {
 		t.Errorf("a good timestamp: %s, want accepted", got)
 	}

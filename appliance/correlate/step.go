@@ -110,7 +110,7 @@ func (c *Correlator) find(cam *camera, m *Message, t int64, readable bool) (at f
 		case r != 0:
 			at.open = c.groups[r.id()]
 		case at.key.Tag == TagRaw:
-			at.full = c.raw.Full()
+			at.full = at.key.Value == 0 && c.raw.Full()
 		}
 	}
 	switch {

@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/skewgate/skewgate/appliance/detect"
+	"github.com/skewgate/skewgate/shm"
+)
+
+// stamp is the capture time that a detector gives a picture.
+func (p *process) stamp(pic *Picture) int64 {
+	if p.w.plan.Shared {
+		return pic.StampNS
+	}
+	// Every picture has its own jitter, whoever asks and how often.
+	jitter := int64(0)
+	if p.plan.SkewJitterNS > 0 {
+		jitter = int64(uint64(pic.ID*2654435761+uint64(p.model)*40503) % uint64(p.plan.SkewJitterNS))
+	}
+	return p.plan.Clock.read(pic.AtNS) + p.plan.SkewNS + jitter
+}
+
+// id is the frame id that a detector passes on, 0 = none.
+func (p *process) id(pic *Picture) uint64 {
+	if !p.w.plan.Shared || p.plan.NoIDs {
+		return 0
+	}
+	return pic.ID
+}
+
+// promise tells that nothing more will come of the pictures seen so far.
+func (p *process) promise(camera int, pic *Picture, stamp int64) {
+	newest := p.eyes[camera].newest
+	if newest >= 0 && p.w.Truth.Pictures[newest].Epoch == pic.Epoch {
+		p.sayProgress(camera, pic.Epoch, max(stamp, p.stamp(&p.w.Truth.Pictures[newest])))
+		return
+	}
+	p.sayProgress(camera, pic.Epoch, 1<<62)
+	if newest >= 0 {
+		p.sayProgress(camera, p.w.Truth.Pictures[newest].Epoch, p.stamp(&p.w.Truth.Pictures[newest]))
+	}
+}
+
+func (p *process) sayProgress(camera int, epoch uint32, ns int64) {
+	p.w.Truth.Promises = append(p.w.Truth.Promises, Promise{p.model, camera, epoch, ns, p.w.now})
+	p.put(shm.SlotHeader{CaptureNS: ns, PublishNS: p.w.now, Stream: p.streams[camera], StreamEpoch: epoch, Kind: shm.KindProgress}, nil)
+}
+
+// answer is what a managed detector publishes of a picture: always something.
+func (p *process) answer(picture int, stamp int64, id uint64) {
+	p.publish(picture, stamp, id, chance(p.w.rng, p.plan.FindP))
+}
+
+// publish sends a message, and whatever else this detector sends with it.
+func (p *process) publish(picture int, stamp int64, id uint64, found bool) {
+	r, camera := p.w.rng, p.w.Truth.Pictures[picture].Camera
+	m := Message{Picture: picture, StampNS: stamp, FrameID: id, Found: found, Lie: chance(r, p.plan.LieP)}
+	text := ""
+	if chance(r, p.plan.GarbageP) {
+		m.Garbage, text = true, fmt.Sprintf("garbage %d", r.IntN(p.plan.GarbageTexts))
+	}
+	p.send(m, text)
+	if chance(r, p.plan.DupP) {
+		p.send(m, text)
+	}
+	if chance(r, p.plan.CollideP) {
+		other := m
+		other.StampNS++
+		p.send(other, text)
+	}
+	if old := p.last[camera]; old.set && chance(r, p.plan.ResendP) {
+		pic := &p.w.Truth.Pictures[old.picture]
+		again := m
+		again.Picture, again.StampNS, again.FrameID, again.Garbage = old.picture, p.stamp(pic), p.id(pic), false
+		p.send(again, "")
+	}
+	p.last[camera] = sent{true, picture}
+}
+
+func (p *process) send(m Message, text string) {
+	pic := &p.w.Truth.Pictures[m.Picture]
+	m.Model, m.Process, m.PublishedNS, m.Generation = p.model, p.index, p.w.now, p.generation
+	p.w.Truth.Messages = append(p.w.Truth.Messages, m)
+	h := shm.SlotHeader{
+		CaptureNS: m.StampNS, PublishNS: m.PublishedNS, FrameID: m.FrameID, Tag: uint64(len(p.w.Truth.Messages)),
+		Stream: p.streams[pic.Camera], StreamEpoch: pic.Epoch, Kind: shm.KindBoxes,
+	}
+	if m.Lie {
+		h.PublishNS = p.w.now + pick(p.w.rng, -1*sec, 1*sec, -1<<62, 1<<62)
+	}
+	p.boxes = p.boxes[:0]
+	if m.Found {
+		p.boxes = append(p.boxes, boxOf(m.Picture))
+	}
+	h.Count = uint16(len(p.boxes))
+	body := detect.AppendPacked(p.body[:0], p.boxes)
+	if m.Garbage {
+		h.CaptureNS = shm.RawCapture
+		var err error
+		if body, err = shm.AppendRaw(nil, text, body); err != nil {
+			p.w.fail("%v", err)
+		}
+	}
+	p.body = body[:0]
+	p.put(h, body)
+}
+
+func (p *process) put(h shm.SlotHeader, body []byte) {
+	if err := p.writer.Publish(&h, body); err != nil {
+		p.w.fail("%v", err)
+	}
+	p.w.wake()
+}
+
+// boxOf is the one object that there is to see in a picture. It stands in one of 25 places
+// that do not overlap, so that boxes of two pictures are not fused into one.
+func boxOf(picture int) detect.Box {
+	x, y := float32(picture%5)*0.2, float32(picture/5%5)*0.2
+	return detect.Box{X1: x + 0.02, Y1: y + 0.02, X2: x + 0.18, Y2: y + 0.18, Score: 0.75}
+}

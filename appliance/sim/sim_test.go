@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"flag"
+	"os"
+	"testing"
+)
+
+var (
+	oneSeed = flag.Uint64("sim.seed", 0, "run this seed alone")
+	seeds   = flag.Int("sim.seeds", 0, "how many seeds to run; 0 = 3,000, or 30,000 with SKEWGATE_LONG")
+)
+
+// TestSim runs thousands of small worlds, each twice.
+func TestSim(t *testing.T) {
+	first, n := uint64(1), *seeds
+	switch {
+	case *oneSeed != 0:
+		first, n = *oneSeed, 1
+	case n == 0 && os.Getenv("SKEWGATE_LONG") != "":
+		n = 30_000
+	case n == 0:
+		n = 3000
+	}
+	var sum Result
+	for seed := first; seed < first+uint64(n); seed++ {
+		r := check(t, seed)
+		sum.add(r)
+	}
+	t.Logf("%d seeds: %+v", n, sum)
+}
+
+// check runs one seed twice.
+func check(t *testing.T, seed uint64) Result {
+	t.Helper()
+	r, err := run(Draw(seed), sound, habits{})
+	if err == nil {
+		var again Result
+		again, err = run(Draw(seed), sound, habits{})
+		if err == nil && again != r {
+			t.Errorf("seed %d came to %+v, and then to %+v", seed, r, again)
+		}
+	}
+	if err != nil {
+		t.Errorf("seed %d: %v\nrerun it: go test ./appliance/sim -run TestSim -sim.seed=%d", seed, err, seed)
+	}
+	return r
+}
+
+func (r *Result) add(o Result) {
+	r.Messages += o.Messages
+	r.Pictures += o.Pictures
+	r.Mixed += o.Mixed
+	r.Lost += o.Lost
+	c, d := &r.Counters, &o.Counters
+	for _, f := range []struct{ sum, add *uint64 }{
+		{&c.Received, &d.Received}, {&c.Accepted, &d.Accepted}, {&c.Late, &d.Late}, {&c.DupResend, &d.DupResend},
+		{&c.DupCollision, &d.DupCollision}, {&c.WrongGeneration, &d.WrongGeneration}, {&c.Unexpected, &d.Unexpected},
+		{&c.Unparsed, &d.Unparsed}, {&c.FlushedQuorum, &d.FlushedQuorum}, {&c.FlushedSettled, &d.FlushedSettled},
+		{&c.FlushedTimeout, &d.FlushedTimeout}, {&c.FlushedEviction, &d.FlushedEviction}, {&c.Stale, &d.Stale},
+		{&c.Opened, &d.Opened}, {&c.Published, &d.Published}, {&c.Refused, &d.Refused}, {&c.ProgressBroken, &d.ProgressBroken},
+		{&c.ClosedForgotten, &d.ClosedForgotten}, {&c.NoFrameID, &d.NoFrameID}, {&c.SuppressedEmpty, &d.SuppressedEmpty},
+	} {
+		*f.sum += *f.add
+	}
+}

@@ -1,0 +1,268 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/shm"
+)
+
+// Plant is the appliance that the world is played to: cameras and detectors write into its
+// memory, and it is told what a supervisor would tell it.
+type Plant interface {
+	Frames(camera int) []byte  // the camera's frame ring
+	Ring(process int) []byte   // the process's detection ring
+	Work(process int) []byte   // its dispatch segment, nil for a foreign one
+	Hear(process int, s State) // heard at the next turn
+	Expect(r Reload)           // done at the next turn
+	Slept()                    // the machine has slept
+	Turn(now clock.Mono)       // all that there is to do
+	Deadline() (clock.Mono, bool)
+	Err() error // what is wrong with it; the run ends
+}
+
+// World is everything outside of the appliance, and time.
+type World struct {
+	agenda
+	plan      *Plan
+	rng       *rand.Rand
+	plant     Plant
+	cameras   []*camera
+	processes []*process
+	turnAt    int64 // when the next turn is planned, 0 = none
+	byID      map[pictureID]int
+	Truth     Truth
+	err       error
+}
+
+type pictureID struct {
+	line
+	id uint64
+}
+
+// Processes lists the processes of a plan: model by model, the first of each model; then the
+// second of each managed one, if there is a cutover.
+func (p *Plan) Processes() (all []Process) {
+	for i := range p.Models {
+		all = append(all, Process{Model: i, Generation: p.Models[i].generation(1)})
+	}
+	for i := range p.Models {
+		if p.CutoverNS > 0 && p.Models[i].Managed {
+			all = append(all, Process{Model: i, Replica: 1, Generation: 2})
+		}
+	}
+	return all
+}
+
+// Process is one detector process.
+type Process struct {
+	Model, Replica int
+	Generation     uint64 // 0 = outside of generations
+}
+
+func (m *ModelPlan) generation(g uint64) uint64 {
+	if m.Managed {
+		return g
+	}
+	return 0
+}
+
+// NewWorld sets the scene.
+func NewWorld(p *Plan, plant Plant) *World {
+	w := &World{plan: p, plant: plant, rng: rand.New(rand.NewPCG(p.Seed, 0x776f726c64)), byID: map[pictureID]int{}}
+	w.now = p.Start
+	for i := range p.Cameras {
+		writer, err := shm.NewFrameWriter(plant.Frames(i), 1, nil)
+		if err != nil {
+			w.fail("%v", err)
+			return w
+		}
+		w.cameras = append(w.cameras, &camera{w: w, index: i, plan: &p.Cameras[i], writer: writer, endsNS: p.LengthNS, newest: -1})
+	}
+	for i, d := range p.Processes() {
+		w.processes = append(w.processes, &process{w: w, index: i, model: d.Model, plan: &p.Models[d.Model], generation: d.Generation})
+	}
+	w.schedule()
+	return w
+}
+
+// schedule plans all that the plan says.
+func (w *World) schedule() {
+	at := func(ns int64, do func()) { w.at(w.plan.Start+ns, do) }
+	for _, c := range w.cameras {
+		at(0, func() { c.start(false, 0) })
+		for _, r := range c.plan.Restarts {
+			at(r.AtNS, func() { c.pass++ }) // what was on its way is lost
+			at(r.AtNS+r.OutNS, func() { c.start(r.ZeroClock, r.BackNS) })
+		}
+	}
+	for _, p := range w.processes {
+		if p.generation == 2 {
+			at(w.plan.CutoverNS, p.start)
+			continue
+		}
+		at(p.plan.StartNS, p.start)
+		if p.generation == 1 && w.plan.CutoverNS > 0 {
+			at(w.plan.CutoverNS+w.plan.OverlapNS, func() { w.retire(p) })
+		}
+		for _, t := range p.plan.Troubles {
+			w.trouble(p, t)
+		}
+	}
+	for _, r := range w.plan.Reloads {
+		at(r.AtNS, func() {
+			w.plant.Expect(r)
+			w.wake()
+		})
+	}
+	for _, ns := range w.plan.Sleeps {
+		at(ns, func() {
+			w.plant.Slept()
+			w.wake()
+			for _, c := range w.cameras { // wall time has moved on: a new anchor
+				c.start(false, -3600*sec)
+			}
+		})
+	}
+}
+
+func (w *World) trouble(p *process, t Trouble) {
+	w.at(w.plan.Start+t.AtNS, func() {
+		switch life := p.life; {
+		case !p.up || p.retired(w):
+		case t.Hang:
+			p.hang()
+			if t.BackNS > 0 {
+				w.after(t.BackNS, func() {
+					if p.life == life {
+						p.goOn()
+					}
+				})
+			}
+		default:
+			p.end()
+			if t.BackNS > 0 {
+				w.after(t.BackNS+3*ms, func() {
+					if !p.retired(w) {
+						p.start()
+					}
+				})
+			}
+		}
+	})
+}
+
+// retired: the process was asked to go and is not started again.
+func (p *process) retired(w *World) bool {
+	return p.generation == 1 && w.plan.CutoverNS > 0 && w.since() >= w.plan.CutoverNS+w.plan.OverlapNS
+}
+
+// retire asks a process to go: it finishes what it holds, and is killed if that takes too long.
+func (w *World) retire(p *process) {
+	p.say(Draining, 0)
+	deadline := w.now + 200*ms
+	var wait func()
+	wait = func() {
+		if p.up && p.busy && w.now < deadline {
+			w.after(5*ms, wait)
+			return
+		}
+		p.end()
+	}
+	w.after(10*ms, wait)
+}
+
+// since is the time since the start.
+func (w *World) since() int64 { return w.now - w.plan.Start }
+
+// told lets detectors that stamp for themselves know of a new stream_epoch; those who look at
+// the frame ring read it there.
+func (w *World) told(c *camera) {
+	for _, p := range w.processes {
+		if p.up {
+			p.eyes[c.index].newest = -1
+		}
+	}
+}
+
+// pictureOf finds the picture that an assignment is about.
+func (w *World) pictureOf(camera int, epoch uint32, id uint64) int {
+	for n := len(w.byID); n < len(w.Truth.Pictures); n++ {
+		p := &w.Truth.Pictures[n]
+		w.byID[pictureID{p.line(), p.ID}] = n
+	}
+	n, ok := w.byID[pictureID{line{camera, epoch}, id}]
+	if !ok {
+		w.fail("an assignment is about frame %d of epoch %d of camera %d, which was never taken", id, epoch, camera)
+	}
+	return n
+}
+
+// wake plans a turn of the path soon after something was published.
+func (w *World) wake() {
+	at := w.now + between(w.rng, 0, w.plan.Poll.WakeNS)
+	if interval := w.plan.Poll.IntervalNS; interval > 0 {
+		at = w.plan.Start + (floorDiv(w.since(), interval)+1)*interval
+	}
+	w.planTurn(at)
+}
+
+// planTurn plans a turn unless one is planned before. A stall moves it to the stall's end.
+func (w *World) planTurn(at int64) {
+	at = w.plan.Poll.awake(w.plan.Start, at)
+	if w.turnAt != 0 && w.turnAt <= at {
+		return
+	}
+	w.turnAt = at
+	w.at(at, func() {
+		if w.turnAt == at {
+			w.turn()
+		}
+	})
+}
+
+func (w *World) turn() {
+	w.turnAt = 0
+	w.plant.Turn(clock.Mono(w.now))
+	if err := w.plant.Err(); err != nil {
+		w.stop(err)
+		return
+	}
+	for _, p := range w.processes {
+		p.look()
+	}
+	if at, ok := w.plant.Deadline(); ok {
+		w.planTurn(max(int64(at), w.now+1))
+	}
+}
+
+// Run lets the plan happen, and then waits until nobody has anything more to say and every
+// frame is closed.
+func (w *World) Run() error {
+	end := w.plan.Start + w.plan.LengthNS
+	w.agenda.run(end)
+	for len(w.events) > 0 && w.err == nil {
+		if w.now > end+3600*sec {
+			w.fail("the run does not come to an end")
+		}
+		w.agenda.run(w.events[0].at)
+	}
+	w.turn()
+	for len(w.events) > 0 && w.err == nil {
+		w.agenda.run(w.events[0].at)
+	}
+	return w.err
+}
+
+// fail keeps the first error and ends the run.
+func (w *World) fail(format string, args ...any) {
+	w.stop(fmt.Errorf("at %d ns: "+format, append([]any{w.since()}, args...)...))
+}
+
+func (w *World) stop(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+	w.events = nil
+}

@@ -28,6 +28,7 @@ var cTests = []struct {
 	{"unsealed", testCUnsealed},
 	{"site", testCSite},
 	{"same bytes", testCSameBytes},
+	{"golden", testCGolden},
 	{"pictures", testCPictures},
 	{"fused frames", testCFused},
 	{"wake-up", testCWakes},

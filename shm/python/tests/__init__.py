@@ -5,6 +5,7 @@ that the other half of the code is tested on a machine that has it.
 """
 import os
 import sys
+import time
 import unittest
 
 if not os.environ.get("SKEWGATE_SHM_LIB"):
@@ -34,3 +35,13 @@ class Case(unittest.TestCase):
         entered = context.__enter__()
         self.addCleanup(context.__exit__, None, None, None)
         return entered
+
+
+def wait_for(test, what, seconds=60.0):
+    """what() once it is true; fails the test when that takes too long."""
+    end = time.monotonic() + seconds
+    while not (got := what()):
+        if time.monotonic() > end:
+            test.fail(f"waited {seconds} s in vain")
+        time.sleep(0.005)
+    return got

@@ -53,9 +53,8 @@ func TestForeignDetectorInC(t *testing.T) {
 	buildC(t, "../../shm/c", b.path("c"))
 	buildOldC(t, b.path("old"))
 	s := &script{
-		client: "c/",
-		argv:   func(model string) []string { return []string{b.path("c/example_detector"), model} },
-		old:    func(model string) []string { return []string{b.path("old/example_detector"), model} },
+		argv: func(model string) []string { return []string{b.path("c/example_detector"), model} },
+		old:  func(model string) []string { return []string{b.path("old/example_detector"), model} },
 	}
 	s.live(t, b)
 }

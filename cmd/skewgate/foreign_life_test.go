@@ -19,10 +19,10 @@ import (
 
 // script is a detector in another language: a program as its user starts it.
 type script struct {
-	client string                      // what its library calls itself begins so
-	argv   func(model string) []string // the detector, for a model
-	old    func(model string) []string // the same, of a release that speaks ABI version 2
-	env    []string                    // of both
+	argv  func(model string) []string // the detector, for a model
+	old   func(model string) []string // the same, of a release that speaks ABI version 2
+	env   []string                    // of both
+	stays bool                        // it waits for the next appliance when this one drains, and does not end
 }
 
 // start runs argv as user uid (0: the test's own) against the box. Its output and its errors
@@ -110,7 +110,7 @@ func (s *script) live(t *testing.T, b *box) {
 	before := b.until("it fuses", 30*time.Second, func(d *status.Document) bool { return camera(d, "shapes").FusedMulti > 30 })
 	m := model(before, "mine")
 	if m.State != "attached" || m.RingEpoch != 1 || m.Peer == nil || m.Peer.PID != first.cmd.Process.Pid || m.Peer.UID != uid ||
-		!strings.HasPrefix(m.Peer.Client, s.client) || m.Peer.State != "ready" {
+		!strings.HasPrefix(m.Peer.Client, "c/") || m.Peer.State != "ready" {
 		t.Errorf("status: %+v, peer %+v", m, m.Peer)
 	}
 	s.seen(t, b, first, 1)
@@ -149,7 +149,14 @@ func (s *script) live(t *testing.T, b *box) {
 		t.Errorf("the orphan was %+v, and is %+v", last, now)
 	}
 	b.stop()
-	if code, said := second.ends(10 * time.Second); code != 0 {
+	if s.stays {
+		b.start()
+		b.until("it has come back after an orderly end too", 60*time.Second, func(d *status.Document) bool {
+			m := model(d, "mine")
+			return m.Peer != nil && m.Peer.PID == second.cmd.Process.Pid && camera(d, "shapes").FusedMulti > 10
+		})
+		b.stop()
+	} else if code, said := second.ends(10 * time.Second); code != 0 {
 		t.Errorf("asked to drain, it ended with %d: %s", code, said)
 	}
 	s.frames(t, b)

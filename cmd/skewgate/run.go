@@ -55,13 +55,13 @@ A camera that is not there does not end the appliance: it is retried and named i
 			}
 			o.Log, o.RunDir, o.Record = log, runDir, rec
 			o.Record.MaxSize = int64(partBytes)
+			ctx, stop := untilSignal(cmd.Context()) // before there is anything to clean up
+			defer stop()
 			a, err := appliance.New(cfg, o)
 			if err != nil {
 				return err
 			}
 			log.Info("skewgate runs", "unit", cfg.Unit, "cameras", len(cfg.Cameras), "models", len(cfg.Models), "version", o.Version, "control", runDir)
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
 			return a.Run(ctx)
 		},
 	}

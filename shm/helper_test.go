@@ -24,6 +24,7 @@ var roles = map[string]func(args []string) error{
 	"film":     filmRole,
 	"stream":   streamRole,
 	"probed":   probedRole,
+	"tight":    tightRole,
 	"no room":  noRoomRole,
 }
 

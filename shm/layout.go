@@ -3,6 +3,7 @@ package shm
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 var le = binary.LittleEndian
@@ -147,7 +148,7 @@ func readLayout(b []byte, want ...uint32) (layout, error) {
 		return layout{}, quarantine(ReasonVersion, "segment has ABI version %d, this program speaks %d: use one release on both sides", v, Version)
 	}
 	kind := le.Uint32(b[offKind:])
-	if !contains(want, kind) {
+	if !slices.Contains(want, kind) {
 		return layout{}, quarantine(ReasonKind, "segment is of kind %d, want one of %d", kind, want)
 	}
 	l, err := newLayout(kind, int(le.Uint32(b[offSlots:])), int(le.Uint32(b[offPayloadBytes:])), int(le.Uint32(b[offIndex:])))
@@ -174,13 +175,4 @@ func (l *layout) compare(b []byte) error {
 		}
 	}
 	return nil
-}
-
-func contains(list []uint32, x uint32) bool {
-	for _, y := range list {
-		if x == y {
-			return true
-		}
-	}
-	return false
 }

@@ -52,7 +52,7 @@ class Packaging(Case):
     def test_wheel_from_the_source_archive(self):
         archive = backend_in(HERE).build_sdist(str(self.folder))
         with tarfile.open(self.folder / archive) as t:
-            t.extractall(self.folder)
+            t.extractall(self.folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # asked for since 3.12
         source = self.folder / archive[: -len(".tar.gz")]
         self.assertEqual("Metadata-Version: 2.1", (source / "PKG-INFO").read_text().splitlines()[0])
         self.check(self.unpacked_wheel(source))

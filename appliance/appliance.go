@@ -92,8 +92,10 @@ func (a *Appliance) build() error {
 	if a.control, err = listenAll(a.o.RunDir, a.cfg.HTTP.Listen); err != nil {
 		return err
 	}
-	if err := CheckRoom(a.cfg); err != nil {
+	if err := CheckRoom(a.cfg, os.DirFS("/")); errors.Is(err, shm.ErrNoRoom) {
 		return err
+	} else if err != nil {
+		a.o.Log.Warn("go on without knowing whether the shared memory fits", "err", err)
 	}
 	bellSegment, bell, err := a.memory.doorbell()
 	if err != nil {

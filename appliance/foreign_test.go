@@ -443,15 +443,3 @@ func TestForeignAllocatesNothing(t *testing.T) {
 		t.Errorf("frames of both models while counting: %d", got)
 	}
 }
-
-// What check and doctor say is what a run allocates.
-func TestMemoryIsForetold(t *testing.T) {
-	r := newForeignRig(t, "auto")
-	want, got := MemoryOf(r.cfg), int64(0)
-	if _, got = r.memory.sum(); got != want.Sum() {
-		t.Errorf("foretold %d bytes, allocated %d", want.Sum(), got)
-	}
-	if want.Frames == 0 || want.Detections == 0 || want.Output == 0 {
-		t.Errorf("%+v", want)
-	}
-}

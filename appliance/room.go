@@ -2,6 +2,7 @@ package appliance
 
 import (
 	"fmt"
+	"io/fs"
 
 	"github.com/skewgate/skewgate/appliance/config"
 	"github.com/skewgate/skewgate/shm"
@@ -46,5 +47,17 @@ func MemoryOf(c *config.Config) SharedMemory {
 }
 
 // CheckRoom refuses a config whose shared memory this machine has no room for, before any
-// of it is allocated.
-func CheckRoom(c *config.Config) error { return nil }
+// of it is allocated: a segment that is there and cannot be touched would be a SIGBUS or
+// the memory killer's work later. The error is shm.ErrNoRoom, with what is needed and what
+// there is; any other says that it cannot be measured. root is that of the file system.
+func CheckRoom(c *config.Config, root fs.FS) error {
+	room, err := shm.MeasureRoom(root)
+	if err != nil {
+		return err
+	}
+	m := MemoryOf(c)
+	if err := room.Check(m.Sum()); err != nil {
+		return fmt.Errorf("%w; the config takes %s: lower max_picture of cameras, max_boxes of models or slots of the output ring", err, m.String())
+	}
+	return nil
+}

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -70,18 +68,14 @@ const minMemory = 512 << 20
 
 // memory counts what a limit leaves, too: in a container MemAvailable is the whole box's.
 func (d *doctor) memory() {
-	available, err := memAvailable(d.root)
+	room, err := shm.MeasureRoom(d.root)
 	if err != nil {
-		d.finding("memory", fmt.Sprintf("what is available cannot be read: %v", err), "mount /proc")
+		d.finding("memory", err.Error(), "mount /proc")
 		return
 	}
-	text := fmt.Sprintf("%d MiB available", available>>20)
-	if room, where, ok := cgroupRoom(d.root); ok {
-		text += fmt.Sprintf(", %d MiB left of the limit of cgroup %s", room>>20, where)
-		available = min(available, room)
-	}
-	if available < minMemory {
-		d.finding("memory", text, fmt.Sprintf("free some or raise the limit: %d MiB is little for frame rings and detectors", available>>20))
+	text := fmt.Sprintf("%d MiB available, bounded by %s", room.AvailableBytes>>20, room.Limit)
+	if room.AvailableBytes < minMemory {
+		d.finding("memory", text, fmt.Sprintf("free some or raise the limit: %d MiB is little for frame rings and detectors", room.AvailableBytes>>20))
 		return
 	}
 	d.fine("memory", "%s", text)
@@ -90,76 +84,11 @@ func (d *doctor) memory() {
 // needs compares what a config asks for with what there is.
 func (d *doctor) needs(cfg *config.Config) {
 	m := appliance.MemoryOf(cfg)
-	if err := appliance.CheckRoom(cfg); err != nil {
-		d.finding("config's memory", err.Error(), "free some or raise the limit, or lower max_picture of cameras, max_boxes of models, slots of the output ring")
+	if err := appliance.CheckRoom(cfg, d.root); errors.Is(err, shm.ErrNoRoom) {
+		d.finding("config's memory", err.Error(), "free some or raise the limit, or make the rings smaller; `skewgate check` shows them")
 		return
 	}
 	d.fine("config's memory", "%s", m.String())
-}
-
-// memAvailable is MemAvailable of /proc/meminfo, in bytes.
-func memAvailable(root fs.FS) (int64, error) {
-	text, err := fs.ReadFile(root, "proc/meminfo")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		rest, ok := strings.CutPrefix(line, "MemAvailable:")
-		if !ok {
-			continue
-		}
-		kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 53)
-		if err != nil {
-			return 0, fmt.Errorf("MemAvailable in /proc/meminfo: %w", err)
-		}
-		return kib << 10, nil
-	}
-	return 0, errors.New("no MemAvailable in /proc/meminfo")
-}
-
-// cgroupRoom returns what is left of the tightest memory limit over this process, v2 or
-// v1; ok is false without one.
-func cgroupRoom(root fs.FS) (room int64, where string, ok bool) {
-	text, err := fs.ReadFile(root, "proc/self/cgroup")
-	if err != nil {
-		return 0, "", false
-	}
-	room = math.MaxInt64
-	for line := range strings.Lines(string(text)) {
-		// hierarchy:controllers:path; v2 has hierarchy 0 and no controllers.
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		base, limitFile, usedFile := "sys/fs/cgroup", "memory.max", "memory.current"
-		switch {
-		case parts[0] == "0" && parts[1] == "":
-		case parts[1] == "memory":
-			base, limitFile, usedFile = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
-		default:
-			continue
-		}
-		for dir := path.Clean("/" + parts[2]); ; dir = path.Dir(dir) {
-			limit, errL := readNumber(root, path.Join(base, dir, limitFile))
-			used, errU := readNumber(root, path.Join(base, dir, usedFile))
-			if left := max(limit-used, 0); errL == nil && errU == nil && limit < math.MaxInt64/4 && left < room { // v1 writes a huge number for none
-				room, where, ok = left, dir, true
-			}
-			if dir == "/" {
-				break
-			}
-		}
-	}
-	return room, where, ok
-}
-
-// readNumber reads a file that holds one number; "max" is an error, as no file is.
-func readNumber(root fs.FS, name string) (int64, error) {
-	text, err := fs.ReadFile(root, name)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 }
 
 // sharedMemory makes a segment as the appliance does, tries to break its seals, and

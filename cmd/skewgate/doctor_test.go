@@ -40,6 +40,9 @@ func TestDoctorFindsNothingHere(t *testing.T) {
 	dir := checkFolder(t, "c.yaml", strings.Replace(checkConfig, "state_dir: state", "state_dir: ${STATE}", 1))
 	env := []string{"SKEWGATE_ONNXRUNTIME=" + library(t), "CAM_PASS=x", "STATE=" + dir + "/sesame"}
 	code, facts := diagnose(t, env, "-c", filepath.Join(dir, "c.yaml"))
+	if text := facts["config's memory"].Text; !strings.Contains(text, "MiB of shared memory: frame rings ") {
+		t.Errorf("the config's memory: %q", text)
+	}
 	for _, name := range []string{"config", "kernel", "cores", "memory", "shared memory", "ffmpeg", "skewgate-detect", "ONNX Runtime", "model people", "state folder", "socket folder"} {
 		if f := facts[name]; !f.OK && name != "cores" && name != "memory" { // a small machine has findings of its own
 			t.Errorf("%s: %+v", name, f)
@@ -144,33 +147,6 @@ func files(pairs ...string) fstest.MapFS {
 	return root
 }
 
-func TestCgroupRoom(t *testing.T) {
-	const none = "9223372036854771712" // what v1 writes for no limit
-	for _, row := range []struct {
-		name  string
-		files fstest.MapFS
-		room  int64
-		where string
-		ok    bool
-	}{
-		{"nothing mounted", files(), 0, "", false},
-		{"v2 without a limit", files("proc/self/cgroup", "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max", "max\n", "sys/fs/cgroup/a/b/memory.current", "5\n"), 0, "", false},
-		{"v2", files("proc/self/cgroup", "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max", "100\n", "sys/fs/cgroup/a/b/memory.current", "30\n"), 70, "/a/b", true},
-		{"v2, a parent is tighter", files("proc/self/cgroup", "0::/a/b\n",
-			"sys/fs/cgroup/a/b/memory.max", "100\n", "sys/fs/cgroup/a/b/memory.current", "30\n",
-			"sys/fs/cgroup/a/memory.max", "120\n", "sys/fs/cgroup/a/memory.current", "110\n"), 10, "/a", true},
-		{"v2, above its limit", files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "100\n", "sys/fs/cgroup/memory.current", "130\n"), 0, "/", true},
-		{"v1", files("proc/self/cgroup", "9:cpu,cpuacct:/x\n4:memory:/d\n0::/\n", "sys/fs/cgroup/memory/d/memory.limit_in_bytes", "100", "sys/fs/cgroup/memory/d/memory.usage_in_bytes", "1"), 99, "/d", true},
-		{"v1 without a limit", files("proc/self/cgroup", "4:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes", none, "sys/fs/cgroup/memory/memory.usage_in_bytes", "1"), 0, "", false},
-		{"nonsense", files("proc/self/cgroup", "x\n::\n0::\n\n", "sys/fs/cgroup/memory.max", "words"), 0, "", false},
-	} {
-		room, where, ok := cgroupRoom(row.files)
-		if ok != row.ok || ok && (room != row.room || where != row.where) {
-			t.Errorf("%s: got %d at %q, %t; want %d at %q, %t", row.name, room, where, ok, row.room, row.where, row.ok)
-		}
-	}
-}
-
 // Machines that are not this one.
 func TestDoctorOnOtherMachines(t *testing.T) {
 	const gib = "MemTotal: 8000000 kB\nMemAvailable:    1048576 kB\n"
@@ -188,7 +164,7 @@ func TestDoctorOnOtherMachines(t *testing.T) {
 		{"little memory", files("proc/sys/kernel/osrelease", "6.1\n", "proc/meminfo", "MemAvailable: 1000 kB\n"), "memory", "0 MiB available"},
 		{"no such line", files("proc/sys/kernel/osrelease", "6.1\n", "proc/meminfo", "words\n"), "memory", "no MemAvailable"},
 		{"tight cgroup", files("proc/sys/kernel/osrelease", "6.1\n", "proc/meminfo", gib, "proc/self/cgroup", "0::/c\n",
-			"sys/fs/cgroup/c/memory.max", "104857600", "sys/fs/cgroup/c/memory.current", "0"), "memory", "100 MiB left of the limit of cgroup /c"},
+			"sys/fs/cgroup/c/memory.max", "104857600", "sys/fs/cgroup/c/memory.current", "0"), "memory", "100 MiB available, bounded by cgroup /c memory.max"},
 	} {
 		d := doctor{root: row.files, redact: func(s string) string { return s }}
 		d.kernel()

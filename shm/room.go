@@ -21,8 +21,7 @@ type RoomError struct {
 }
 
 func (e *RoomError) Error() string {
-	return fmt.Sprintf("not enough memory: needed %d bytes, available %d (%s): free some, raise the limit or use smaller rings",
-		e.NeededBytes, e.AvailableBytes, e.Limit)
+	return fmt.Sprintf("not enough memory: needed %d bytes, available %d by %s", e.NeededBytes, e.AvailableBytes, e.Limit)
 }
 
 // Is makes errors.Is(err, ErrNoRoom) true.

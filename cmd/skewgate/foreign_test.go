@@ -256,7 +256,8 @@ func TestEveryWayOfWaiting(t *testing.T) {
 		t.Run(wait, func(t *testing.T) {
 			b := newBox(t, strings.Replace(onlyForeign, "WAIT", wait, 1))
 			b.start()
-			startForeign(t, b, "detector", 0)
+			b.until("it runs", 30*time.Second, func(*status.Document) bool { return true })
+			startForeign(t, b, "detector", 0).until(1, "attached 1")
 			d := b.until("it fuses", 30*time.Second, func(d *status.Document) bool { return model(d, "mine").Messages > 30 })
 			if d.Correlation.Counters["flushed_quorum"] < 30 || model(d, "mine").Lost != 0 {
 				t.Errorf("counters %v, model %+v", d.Correlation.Counters, model(d, "mine"))

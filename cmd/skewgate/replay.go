@@ -88,7 +88,9 @@ type replay struct {
 
 	until time.Duration // how long after the first event to stop; 0 = at the end
 	first clock.Mono    // the first event's instant, if any
+	last  clock.Mono    // the highest one
 	any   bool
+	seen  uint64 // events
 
 	trace replayTrace
 
@@ -114,6 +116,9 @@ func (r *replay) print(in io.Reader, complain io.Writer) error {
 		_ = r.out.Flush() // the read error is the one to report
 		return err
 	}
+	for _, note := range r.trace.notes(r.until > 0) {
+		fmt.Fprintln(complain, "skewgate:", note)
+	}
 	r.printSummary()
 	if err := r.out.Flush(); err != nil {
 		return exit(exitFailed, fmt.Errorf("write groups: %w", err))
@@ -129,8 +134,7 @@ func (e *replayConfigError) Error() string { return configErrorText(e.err) }
 // errReplayUntil ends a run in front of an event that is not wanted any more.
 var errReplayUntil = errors.New("the instant to stop at")
 
-// run replays in. Complaints about refused lines, and what is to be known of a recording, go to
-// complain.
+// run replays in. Complaints about refused lines go to complain.
 func (r *replay) run(in io.Reader, complain io.Writer) error {
 	lines := &replayLines{r: bufio.NewReaderSize(in, 1<<16)}
 
@@ -183,9 +187,6 @@ func (r *replay) run(in io.Reader, complain io.Writer) error {
 	}
 	if err != io.EOF {
 		return exit(exitFailed, fmt.Errorf("read line %d of the recording: %w", lines.number, err))
-	}
-	for _, note := range r.trace.notes(r.until > 0) {
-		fmt.Fprintln(complain, "skewgate:", note)
 	}
 	return nil
 }

@@ -32,11 +32,13 @@ func (r *replay) event(line []byte) error {
 		return err
 	}
 	if !r.any {
-		r.any, r.first = true, now
+		r.any, r.first, r.last = true, now, now
 	}
 	if r.until > 0 && now.Sub(r.first) > r.until {
 		return errReplayUntil
 	}
+	r.last = max(r.last, now)
+	r.seen++
 	if mark := v[8]; mark != nil {
 		if err := r.trace.mark(mark); err != nil {
 			return err

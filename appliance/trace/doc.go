@@ -11,6 +11,18 @@
 //	{"now_ms":81534.000112,"tick":true}
 //	{"now_ms":81600,"tick":true,"trace":{"end":{"events":2,"lost":0,"counters":{…}}}}
 //
+// Beside the events of the replay contract there are, each for one call of the correlator,
+//
+//	"slept":true                                            the machine slept: all open groups are stale
+//	"refused":"why"                                         a message that was not taken, counted as such
+//	"set_expected":{"unit":…,"camera":…,"models":[…]}       for one camera
+//	"msg":{…,"raw_hex":"…"}                                 in place of timestamp: an unreadable text that is
+//	                                                        not UTF-8, or that a reader of ns could read
+//
+// and, under "trace", what a header says of the recording, how many events are missing before
+// one, and how it ends. A reader that knows only the contract counts those events as refused and
+// passes over what stands under "trace".
+//
 // # From the path to the file
 //
 // The path's thread puts each event into a Recorder, which is a bounded queue: it copies and

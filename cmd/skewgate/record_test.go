@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/skewgate/skewgate/appliance/advise"
 	"github.com/skewgate/skewgate/appliance/status"
 )
 
@@ -121,6 +122,14 @@ func TestRecordedRunReplaysExactly(t *testing.T) {
 			}
 			if !strings.Contains(said, "all 20 counters are the appliance's") || strings.Count(said, "\n") != 1 {
 				t.Errorf("replay said: %s", said)
+			}
+			out, err := exec.Command(program(t), "advise", "--json", b.path("trace.jsonl")).Output()
+			var advice advise.Report
+			if err == nil {
+				err = json.Unmarshal(out, &advice)
+			}
+			if all := advice.Timeout.All; err != nil || all.Answered < 40 || advice.Quantum.Cameras[0].Pictures < 40 || len(advice.Notes) != 0 {
+				t.Errorf("advise: %v, %+v", err, all)
 			}
 			if alone := strings.Count(strings.Join(want, "\n"), "[proposals] quorum"); alone == 0 {
 				t.Error("no frame went without the killed detector at once; the kill has tested nothing")

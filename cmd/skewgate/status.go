@@ -123,6 +123,12 @@ func printStatus(out io.Writer, d *status.Document) error {
 	for _, s := range d.Sinks {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", s.Name, s.State, s.Offered, s.Written, s.Queued, countsText(s.Lost), s.Detail)
 	}
+	if len(d.Recordings) > 0 {
+		fmt.Fprint(w, "\nRECORDING TO\tEVENTS\tQUEUED\tLOST\tERROR\n")
+	}
+	for _, r := range d.Recordings {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", r.To, r.Events, r.Queued, r.Lost, r.Error)
+	}
 	if err := w.Flush(); err != nil {
 		return err
 	}

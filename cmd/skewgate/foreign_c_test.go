@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -147,29 +148,32 @@ func pictureTimes(t *testing.T, b *box, n int, each func(captureNS int64)) {
 		if clock.Now() > end {
 			t.Fatalf("%d pictures have not come", n)
 		}
-		for ; n > 0 && seq < r.Head(); n-- {
+		for n > 0 && seq < r.Head() {
 			seq++
-			m, ok := r.Meta(seq)
-			if !ok {
-				t.Fatalf("picture %d was overwritten", seq)
+			if m, ok := r.Meta(seq); ok { // else it was overwritten before this test got a core
+				each(m.CaptureNS)
+				n--
 			}
-			each(m.CaptureNS)
 		}
 	}
 }
 
-// compareTimes wants a frame of both models for each picture told of, with the box that was
-// found in it or without.
+// compareTimes wants a frame with this model's answer for each picture told of, with the box
+// that was found in it or without, and most of them made by both models.
 func compareTimes(t *testing.T, b *box, found map[int64]bool) {
 	t.Helper()
-	with, without := 0, 0
+	with, without, both := 0, 0, 0
 	for _, f := range readFrames(t, b.path("out.jsonl")) {
 		want, ours := found[f.CaptureNS]
 		if !ours {
 			continue
 		}
-		if len(f.Models) != 2 || f.Reason != "quorum" {
+		// On a busy machine the other detector passes pictures over; this one's answer is in.
+		if !slices.Contains(f.Models, "mine") || (len(f.Models) == 2) != (f.Reason == "quorum") {
 			t.Errorf("frame at %d: models %v, missing %v, reason %s", f.CaptureNS, f.Models, f.Missing, f.Reason)
+		}
+		if len(f.Models) == 2 {
+			both++
 		}
 		has := false
 		for _, box := range f.Boxes {
@@ -184,7 +188,7 @@ func compareTimes(t *testing.T, b *box, found map[int64]bool) {
 			without++
 		}
 	}
-	if with+without != len(found) || with < 40 || without < 40 {
-		t.Errorf("%d frames with its box and %d without, of %d pictures", with, without, len(found))
+	if with+without != len(found) || with < 40 || without < 40 || both < len(found)/2 {
+		t.Errorf("%d frames with its box and %d without, %d made by both, of %d pictures", with, without, both, len(found))
 	}
 }

@@ -161,10 +161,11 @@ func (a *Appliance) Trace(ctx context.Context, w io.Writer, partBytes int64) err
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
 	defer a.recordings.remove(r)
+	if err != nil {
+		// A client that goes at this very moment may leave a recorder attached.
+		return errors.Join(err, a.endRecording(r))
+	}
 	return a.pump(ctx, r, w)
 }
 

@@ -150,6 +150,7 @@ func TestQuantumAdvice(t *testing.T) {
 		{"no spread", 25 * ms, []Camera{camera("bucket", film(400, 33*ms, 0, true))}, "25.0 ms", []string{"too little won, keep it"}},
 		{"estimated", 10 * ms, []Camera{camera("bucket", film(400, 33*ms, 3*ms, false))}, "30.0 ms", []string{"match: window with 3.00 ms"}},
 		{"instants in force", 0, []Camera{camera("bucket", film(400, 33*ms, 3*ms, true))}, "30.0 ms", []string{"0.000 ms, in force"}},
+		{"splits explain frames", 10 * ms, []Camera{camera("bucket", film(400, 33*ms, 3*ms, true))}, "30.0 ms", nil},
 		{"two pictures at once", 25 * ms, []Camera{camera("bucket", film(400, 2*ms, 40*ms, true))}, "none", []string{"no quantum keeps them apart"}},
 		{"the narrowest camera counts", 10 * ms, []Camera{camera("frame_id", film(400, 5*ms, 0, true)), camera("bucket", film(400, 40*ms, 2*ms, true))}, "35.0 ms", []string{"u/bucket: pictures are 40.0 ms apart"}},
 	} {
@@ -164,6 +165,9 @@ func TestQuantumAdvice(t *testing.T) {
 			}
 			if got := millis(a.Advised); got != tc.advised {
 				t.Errorf("advised %s, want %s: %s", got, tc.advised, text)
+			}
+			if notes := strings.Join(r.Timeout.Advice.Notes, "; "); tc.name == "splits explain frames" && !strings.Contains(notes, "splits 9.8 %") {
+				t.Errorf("notes of the timeout: %s", notes)
 			}
 			for _, c := range r.Quantum.Cameras {
 				for _, p := range c.Points {

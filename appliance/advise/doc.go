@@ -17,6 +17,9 @@
 // It counts: leaving it out would make every timeout look better than it is. Frames that begin
 // less than the horizon before the recording's end are left out, for nobody knows their lag.
 //
+// Matching by window is the exception: whether a frame is closed decides ties between two that
+// are as near, so there the figures are near and not exact.
+//
 // # Quantum
 //
 // A bucket joins by capture time alone, so what it can do wrong shows if one knows which messages

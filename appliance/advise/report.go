@@ -90,6 +90,10 @@ func Advise(in *Input) *Report {
 	r := &Report{Schema: Schema, Settings: in.Settings, Span: Millis(in.SpanNS), Events: in.Events, LeftOut: in.LeftOut, Notes: in.Notes}
 	r.Timeout, r.waits = in.timeout()
 	r.Quantum, r.pictures = in.quantum()
+	if split := in.splitNow(r.pictures); split > 0.01 {
+		r.Timeout.Advice.Notes = append(r.Timeout.Advice.Notes, fmt.Sprintf(
+			"the quantum in force splits %.1f %% of the pictures: each gives frames that are never complete, which no timeout mends", 100*split))
+	}
 	if t, q := &r.Timeout.Advice, r.Quantum.Advice; q.Advised != nil && *q.Advised != q.Now {
 		t.Notes = append(t.Notes, "with another quantum the frames are other ones: set that first, record, and ask for the timeout again")
 	}
@@ -135,6 +139,17 @@ func (in *Input) timeout() (TimeoutReport, *Waits) {
 		r.Cameras = append(r.Cameras, timeoutCurve(in.Cameras[i].Name, &in.Cameras[i].Waits, now, advised, in.HorizonNS))
 	}
 	return r, all
+}
+
+// splitNow is the share of pictures that the quantum in force splits, of cameras that use it.
+func (in *Input) splitNow(pictures []*Pictures) float64 {
+	var sum Buckets
+	for i, p := range pictures {
+		if in.Cameras[i].Bucketed > 0 && p.Method != Unknown {
+			sum.add(p.At(int64(in.Settings.Quantum)))
+		}
+	}
+	return share(sum.Split, sum.Pictures)
 }
 
 func (in *Input) quantum() (QuantumReport, []*Pictures) {

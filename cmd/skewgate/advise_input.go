@@ -239,6 +239,9 @@ func (a *adviser) input() *advise.Input {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.cameras)) {
+		if a.cameras[name].config.Match == correlate.MatchWindow {
+			in.Notes = append(in.Notes, name+" is matched by window, where a timeout decides ties: its figures are near, not exact")
+		}
 		in.Cameras = append(in.Cameras, a.cameras[name].Camera)
 	}
 	for _, m := range a.models {

@@ -50,22 +50,23 @@ func foreignDetector() error {
 	}
 	fmt.Println("attached", w.RingEpoch())
 	seen := make([]uint64, len(w.Cameras()))
-	away := false
+	away, wild := false, false
 	for !w.Draining() {
 		select {
 		case <-wreck:
 			if err := wreckHead(); err != nil {
 				return err
 			}
+			wild = true // the next message would mend it
 		default:
 		}
 		err := w.Poll(monotonic())
-		for i := 0; i < len(seen) && err == nil; i++ {
+		for i := 0; i < len(seen) && err == nil && !wild; i++ {
 			err = look(w, i, &seen[i])
 		}
 		switch {
 		case errors.Is(err, client.ErrReattached):
-			away = false
+			away, wild = false, false
 			clear(seen)
 			fmt.Println("attached", w.RingEpoch())
 		case errors.Is(err, client.ErrDetached):

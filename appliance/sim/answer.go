@@ -90,7 +90,7 @@ func (p *process) send(m Message, text string) {
 	}
 	p.boxes = p.boxes[:0]
 	if m.Found {
-		p.boxes = append(p.boxes, boxOf(m.Picture))
+		p.boxes = append(p.boxes, BoxOf(m.Picture))
 	}
 	h.Count = uint16(len(p.boxes))
 	body := detect.AppendPacked(p.body[:0], p.boxes)
@@ -112,9 +112,16 @@ func (p *process) put(h shm.SlotHeader, body []byte) {
 	p.w.wake()
 }
 
-// boxOf is the one object that there is to see in a picture. It stands in one of 25 places
-// that do not overlap, so that boxes of two pictures are not fused into one.
-func boxOf(picture int) detect.Box {
+// BoxOf is the one object that there is to see in a picture. It stands in one of 25 places
+// that do not overlap, so that boxes of two pictures are not fused into one; PlaceOf tells it.
+func BoxOf(picture int) detect.Box {
 	x, y := float32(picture%5)*0.2, float32(picture/5%5)*0.2
 	return detect.Box{X1: x + 0.02, Y1: y + 0.02, X2: x + 0.18, Y2: y + 0.18, Score: 0.75}
 }
+
+// PlaceOf is the place of a box whose upper left corner is there: that of a picture is its
+// number modulo Places.
+func PlaceOf(x1, y1 float64) int { return int((x1+0.1)/0.2) + 5*int((y1+0.1)/0.2) }
+
+// Places is how many places there are for an object to stand.
+const Places = 25

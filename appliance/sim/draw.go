@@ -146,7 +146,7 @@ func (p *Plan) drawModel(r *rand.Rand, i int) ModelPlan {
 func (p *Plan) drawTroubles(r *rand.Rand) (all []Trouble) {
 	for range 1 + r.IntN(2) {
 		all = append(all, Trouble{
-			AtNS: between(r, 50*ms, p.LengthNS), Hang: !p.Calm && chance(r, 0.5), BackNS: pick(r, 0, between(r, 1*ms, 600*ms)),
+			AtNS: between(r, 50*ms, p.LengthNS), Hang: !p.Calm && chance(r, 0.5), Stop: chance(r, 0.2), BackNS: pick(r, 0, between(r, 1*ms, 600*ms)),
 		})
 	}
 	return all

@@ -73,7 +73,7 @@ func TestSparseFramesCloseAtTheSlowestLag(t *testing.T) {
 // heardOf returns when a model published its answer to a group's picture, or the promise that
 // there will be none.
 func (j *judge) heardOf(g *group, model int) int64 {
-	picture := j.truth.of(g.members[0].tag).Picture
+	picture := j.truth.Of(g.members[0].tag).Picture
 	for i := range j.truth.Messages {
 		if m := &j.truth.Messages[i]; m.Model == model && m.Picture == picture {
 			return m.PublishedNS
@@ -139,7 +139,7 @@ func TestStallOfThePathCensorsNothing(t *testing.T) {
 		if skew < 10*ms || skew > 14*ms { // 20…22 ms less 8…10 ms
 			t.Errorf("skew is %d ns: %s", skew, g)
 		}
-		if poll := &p.Poll; poll.awake(p.Start, int64(g.first)) != int64(g.first) && poll.awake(p.Start, int64(g.last)) != int64(g.last) {
+		if poll := &p.Poll; poll.Awake(p.Start, int64(g.first)) != int64(g.first) && poll.Awake(p.Start, int64(g.last)) != int64(g.last) {
 			stalled++
 		}
 	}

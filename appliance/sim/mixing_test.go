@@ -24,7 +24,7 @@ func TestMixingIsForeseen(t *testing.T) {
 		buckets := map[int]map[int64]bool{} // by picture
 		j.onGroup = func(g *group) {
 			for _, m := range g.members {
-				picture := j.truth.of(m.tag).Picture
+				picture := j.truth.Of(m.tag).Picture
 				if buckets[picture] == nil {
 					buckets[picture] = map[int64]bool{}
 				}
@@ -67,7 +67,7 @@ func TestPhaseLockMixesInOneBlock(t *testing.T) {
 	j := newJudge(p)
 	j.onGroup = func(g *group) {
 		frames++
-		if len(g.members) == 2 && j.truth.of(g.members[0].tag).Picture != j.truth.of(g.members[1].tag).Picture {
+		if len(g.members) == 2 && j.truth.Of(g.members[0].tag).Picture != j.truth.Of(g.members[1].tag).Picture {
 			mixed, now = mixed+1, now+1
 			longest = max(longest, now)
 			return

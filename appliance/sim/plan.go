@@ -91,10 +91,12 @@ type ModelPlan struct {
 	Troubles             []Trouble
 }
 
-// Trouble is what happens to a process: it dies, or hangs, and comes back or not.
+// Trouble is what happens to a process: it dies, or hangs, or is asked to go, and comes back
+// or not.
 type Trouble struct {
 	AtNS   int64
 	Hang   bool
+	Stop   bool
 	BackNS int64 // after AtNS; 0 = never
 }
 
@@ -115,8 +117,8 @@ type PollPlan struct {
 // Stall is a time during which the path does not run.
 type Stall struct{ FromNS, ToNS int64 }
 
-// awake returns the first instant from at on at which the path runs.
-func (p *PollPlan) awake(start, at int64) int64 {
+// Awake returns the first instant from at on at which the path runs.
+func (p *PollPlan) Awake(start, at int64) int64 {
 	for held := true; held; {
 		held = false
 		for _, s := range p.Stalls {

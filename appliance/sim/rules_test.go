@@ -166,7 +166,7 @@ func (j *judge) place(l *timeline, g *group, m *correlate.Message, me member) (*
 			j.texts[g.key.text]++
 		}
 		j.n.Opened++
-		if truth := j.truth.of(me.tag); truth != nil {
+		if truth := j.truth.Of(me.tag); truth != nil {
 			j.opened[truth.Picture]++
 		}
 	}

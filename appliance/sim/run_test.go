@@ -100,17 +100,17 @@ func (s *path) checkAccount(i int, r *ring) {
 // it promises not to tear one, it does not, as long as closed keys are remembered.
 func (j *judge) checkMixing() {
 	forgetful := j.n.ClosedForgotten > 0 || j.plan.Config.ClosedTTLNS != correlate.DefaultTTL
-	margins := map[line]margin{}
+	margins := map[line]Margin{}
 	for at := range j.lines {
-		m := j.margin(at)
+		m := j.plan.Margin(j.truth, at.camera, at.epoch)
 		margins[at] = m
-		if n := j.mixed[at]; n > 0 && m.safe {
+		if n := j.mixed[at]; n > 0 && m.Safe {
 			j.fail("%d frames of %+v mix two pictures, though %s", n, at, m)
 		}
 	}
 	for picture, n := range j.opened {
 		at := j.truth.Pictures[picture].line()
-		if m := margins[at]; n > 1 && m.whole && !forgetful {
+		if m := margins[at]; n > 1 && m.Whole && !forgetful {
 			j.fail("picture %d of %+v was torn into %d frames, though %s", picture, at, n, m)
 		}
 	}

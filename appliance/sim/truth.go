@@ -41,8 +41,8 @@ type Promise struct {
 	PublishedNS int64
 }
 
-// of returns the message with a tag, nil if there is none.
-func (t *Truth) of(tag uint64) *Message {
+// Of returns the message with a tag, nil if there is none.
+func (t *Truth) Of(tag uint64) *Message {
 	if tag == 0 || tag > uint64(len(t.Messages)) {
 		return nil
 	}

@@ -38,7 +38,7 @@ func (j *judge) saw(g *correlate.Group, fused []fuse.FusedBox) {
 // checkArrival: an honest detector's message arrives when it was published, whenever the path
 // got round to reading it.
 func (j *judge) checkArrival(now clock.Mono, at line, m *correlate.Message) {
-	truth := j.truth.of(m.Tag)
+	truth := j.truth.Of(m.Tag)
 	if truth == nil {
 		j.fail("message with tag %d was never sent", m.Tag)
 		return
@@ -59,7 +59,7 @@ func (j *judge) checkGroup(g *group) {
 	j.last = g.closedAt
 	pictures := map[int]bool{}
 	for _, m := range g.members {
-		truth := j.truth.of(m.tag)
+		truth := j.truth.Of(m.tag)
 		if truth == nil {
 			j.fail("a group has message %d, which was never sent", m.tag)
 			continue
@@ -76,7 +76,7 @@ func (j *judge) checkGroup(g *group) {
 	// It shows: stamps that came out of one capture differ from picture to picture.
 	stamps, honest := map[int64]bool{}, j.plan.Shared
 	for _, m := range g.members {
-		truth := j.truth.of(m.tag)
+		truth := j.truth.Of(m.tag)
 		stamps[m.sentNS] = true
 		honest = honest && m.readable && truth.StampNS == j.truth.Pictures[truth.Picture].StampNS
 	}
@@ -95,10 +95,10 @@ func (j *judge) checkWait(g *group) {
 		return
 	}
 	poll := &j.plan.Poll
-	read := poll.awake(j.plan.Start, int64(g.first)+poll.WakeNS+poll.IntervalNS) // by then the path knew of it
+	read := poll.Awake(j.plan.Start, int64(g.first)+poll.WakeNS+poll.IntervalNS) // by then the path knew of it
 	due := max(int64(g.first)+j.plan.Config.TimeoutNS, read+1)
 	lies := slices.ContainsFunc(j.plan.Models, func(m ModelPlan) bool { return m.LieP > 0 })
-	if !lies && int64(g.closedAt) > poll.awake(j.plan.Start, due) {
+	if !lies && int64(g.closedAt) > poll.Awake(j.plan.Start, due) {
 		j.fail("a frame that was due at %d was closed at %d, and nothing held the path up: %s", due, g.closedAt, g)
 	}
 	lastPicture := j.plan.Start + j.plan.LengthNS - j.plan.Config.TimeoutNS // what comes last may have no successor to settle it
@@ -118,8 +118,8 @@ func (j *judge) checkWait(g *group) {
 func (j *judge) checkFusion(g *group, fused []fuse.FusedBox) {
 	want := map[int]uint64{} // place → models
 	for _, m := range g.members {
-		if truth := j.truth.of(m.tag); truth != nil && truth.Found {
-			want[truth.Picture%25] |= 1 << truth.Model
+		if truth := j.truth.Of(m.tag); truth != nil && truth.Found {
+			want[truth.Picture%Places] |= 1 << truth.Model
 		}
 	}
 	if len(want) != len(fused) {
@@ -127,7 +127,7 @@ func (j *judge) checkFusion(g *group, fused []fuse.FusedBox) {
 		return
 	}
 	for _, b := range fused {
-		place := int((b.X1+0.1)/0.2) + 5*int((b.Y1+0.1)/0.2)
+		place := PlaceOf(b.X1, b.Y1)
 		if want[place] != b.Models {
 			j.fail("the box at place %d is of %d models %b, want %b: %s", place, bits.OnesCount64(b.Models), b.Models, want[place], g)
 		}

@@ -104,7 +104,7 @@ func (w *World) schedule() {
 		}
 		at(p.plan.StartNS, p.start)
 		if p.generation == 1 && w.plan.CutoverNS > 0 {
-			at(w.plan.CutoverNS+w.plan.OverlapNS, func() { w.retire(p) })
+			at(w.plan.CutoverNS+w.plan.OverlapNS, func() { w.retire(p, func() {}) })
 		}
 		for _, t := range p.plan.Troubles {
 			w.trouble(p, t)
@@ -140,15 +140,23 @@ func (w *World) trouble(p *process, t Trouble) {
 					}
 				})
 			}
+		case t.Stop:
+			w.retire(p, func() { w.comeBack(p, t.BackNS) })
 		default:
 			p.end()
-			if t.BackNS > 0 {
-				w.after(t.BackNS+3*ms, func() {
-					if !p.retired(w) {
-						p.start()
-					}
-				})
-			}
+			w.comeBack(p, t.BackNS)
+		}
+	})
+}
+
+// comeBack starts a process that has ended once more, after a while.
+func (w *World) comeBack(p *process, backNS int64) {
+	if backNS == 0 {
+		return
+	}
+	w.after(backNS+3*ms, func() {
+		if !p.retired(w) {
+			p.start()
 		}
 	})
 }
@@ -159,16 +167,19 @@ func (p *process) retired(w *World) bool {
 }
 
 // retire asks a process to go: it finishes what it holds, and is killed if that takes too long.
-func (w *World) retire(p *process) {
+func (w *World) retire(p *process, ended func()) {
 	p.say(Draining, 0)
-	deadline := w.now + 200*ms
+	life, deadline := p.life, w.now+200*ms
 	var wait func()
 	wait = func() {
-		if p.up && p.busy && w.now < deadline {
+		switch {
+		case p.life != life: // it died by itself
+		case p.up && p.busy && w.now < deadline:
 			w.after(5*ms, wait)
-			return
+		default:
+			p.end()
+			ended()
 		}
-		p.end()
 	}
 	w.after(10*ms, wait)
 }
@@ -210,7 +221,7 @@ func (w *World) wake() {
 
 // planTurn plans a turn unless one is planned before. A stall moves it to the stall's end.
 func (w *World) planTurn(at int64) {
-	at = w.plan.Poll.awake(w.plan.Start, at)
+	at = w.plan.Poll.Awake(w.plan.Start, at)
 	if w.turnAt != 0 && w.turnAt <= at {
 		return
 	}

@@ -1,0 +1,386 @@
+package appliance
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewgate/skewgate/appliance/attach"
+	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/appliance/config"
+	"github.com/skewgate/skewgate/appliance/correlate"
+	"github.com/skewgate/skewgate/appliance/sim"
+	"github.com/skewgate/skewgate/appliance/supervise"
+)
+
+var (
+	oneSeed = flag.Uint64("sim.seed", 0, "run this seed of the simulation alone")
+	seeds   = flag.Int("sim.seeds", 0, "how many seeds to run; 0 = 100, or 3,000 with SKEWGATE_LONG")
+)
+
+// TestSimPath plays seeded worlds to the whole path: all of the appliance between the rings and
+// the sinks is real, its children and time are the world's. Each seed is run twice.
+func TestSimPath(t *testing.T) {
+	first, n := uint64(1), *seeds
+	switch {
+	case *oneSeed != 0:
+		first, n = *oneSeed, 1
+	case n == 0 && os.Getenv("SKEWGATE_LONG") != "":
+		n = 3000
+	case n == 0:
+		n = 100
+	}
+	frames, messages, waited := 0, 0, 0
+	for seed := first; seed < first+uint64(n); seed++ {
+		s := playSeed(t, seed)
+		if again := playSeed(t, seed); s.err == nil && again.sum() != s.sum() {
+			s.err = errors.New("it came to something else the second time")
+		}
+		if s.err != nil {
+			t.Errorf("seed %d: %v\nrerun it: go test ./appliance -run TestSimPath -sim.seed=%d", seed, s.err, seed)
+		}
+		frames, messages, waited = frames+int(s.seq), messages+len(s.world.Truth.Messages), waited+s.waited
+	}
+	t.Logf("%d seeds: %d messages, %d fused frames, %d of them by timeout", n, messages, frames, waited)
+}
+
+// simulated is an appliance that a world is played to.
+type simulated struct {
+	*Appliance
+	plan   *sim.Plan
+	world  *sim.World
+	starts []uint64 // by process
+	heard  []simWord
+
+	lastTurn clock.Mono
+
+	gone   map[string]clock.Mono // by model: when its process went
+	seen   map[uint64]bool       // tags
+	seq    uint64
+	closed clock.Mono
+	waited int
+	mixed  map[simLine]int
+	digest hash.Hash64
+	err    error
+}
+
+type simWord struct {
+	process int
+	state   sim.State
+}
+
+type simLine struct {
+	camera int
+	epoch  uint32
+}
+
+// playSeed runs the world of a seed to its end and looks at what came out.
+func playSeed(t *testing.T, seed uint64) *simulated {
+	t.Helper()
+	s := &simulated{plan: configurable(sim.Draw(seed)), gone: map[string]clock.Mono{}, seen: map[uint64]bool{}, mixed: map[simLine]int{}, digest: fnv.New64a()}
+	dir, err := os.MkdirTemp("", "skewgate-sim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	cfg := s.writeConfig(t, dir)
+	o := Options{
+		Log: slog.New(slog.DiscardHandler), RunDir: filepath.Join(dir, "run"), Self: "/bin/true", Detect: "/bin/true", Tap: s.saw,
+	}
+	if s.Appliance, err = New(cfg, o); err != nil {
+		t.Fatal(err)
+	}
+	s.plan.Start = int64(clock.Now())
+	s.lastTurn = clock.Mono(s.plan.Start)
+	s.starts = make([]uint64, len(s.path.replicas))
+	s.world = sim.NewWorld(s.plan, s)
+	s.fail(s.world.Run())
+	s.end()
+	if err := s.release(); err != nil {
+		t.Error(err)
+	}
+	return s
+}
+
+// configurable takes out of a plan what this version's config cannot say.
+func configurable(p *sim.Plan) *sim.Plan {
+	c := &p.Config
+	if m := c.Camera.Match; m == correlate.MatchAuto { // all have ids then
+		c.Camera.Match = correlate.MatchFrameID
+	} else if m == correlate.MatchWindow {
+		c.Camera.Match = correlate.MatchBucket
+	}
+	if c.TimeoutNS < int64(40*time.Millisecond) {
+		c.TimeoutNS = int64(40 * time.Millisecond)
+	}
+	c.MaxAgeNS = min(c.MaxAgeNS, int64(10*time.Minute))
+	c.MaxAgeNS = max(c.MaxAgeNS, c.TimeoutNS+1)
+	c.Cameras, c.Camera.OffsetNS, c.ImplicitProgress, c.Limits, c.ClosedTTLNS = nil, nil, false, correlate.Limits{}, correlate.DefaultTTL
+	c.Camera.Expected = nil
+	for i := range p.Models {
+		m := &p.Models[i]
+		m.Says, m.MaxOngoing = m.Name, 1
+		// The path loses sight of a detector of its own that was asked to go: it is not taken out
+		// of the quorum when it ends.
+		m.Troubles = slices.DeleteFunc(m.Troubles, func(t sim.Trouble) bool { return t.Stop && m.Managed })
+		if m.NoIDs {
+			c.Camera.Match = correlate.MatchBucket
+		}
+		c.Camera.Expected = append(c.Camera.Expected, m.Name)
+	}
+	p.Reloads, p.Sleeps, p.CutoverNS = nil, nil, 0
+	return p
+}
+
+func (s *simulated) writeConfig(t *testing.T, dir string) *config.Config {
+	t.Helper()
+	models, err := filepath.Abs("../testdata/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &s.plan.Config
+	match := "bucket"
+	if c.Camera.Match == correlate.MatchFrameID {
+		match = "frame_id"
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "unit: %s\nstate_dir: state\n", sim.Unit)
+	fmt.Fprintf(&text, "correlation: {match: %s, quantum: %s, timeout: %s, max_age: %s, max_pending: %d, emit_empty: %t}\ncameras:\n",
+		match, time.Duration(c.QuantumNS), time.Duration(c.TimeoutNS), time.Duration(c.MaxAgeNS), c.MaxPending, c.EmitEmpty)
+	var names []string
+	for i := range s.plan.Cameras {
+		fmt.Fprintf(&text, "  - {name: %s, source: none.mp4, max_picture: 16x16}\n", s.plan.Cameras[i].Name)
+		names = append(names, s.plan.Cameras[i].Name)
+	}
+	fmt.Fprintln(&text, "models:")
+	for i := range s.plan.Models {
+		m := &s.plan.Models[i]
+		how := "manifest: m.yaml"
+		if !m.Managed {
+			how = fmt.Sprintf(`command: attach, frame_ids: %t, max_boxes: 4, classes: {"0": circle}`, s.plan.Shared && !m.NoIDs)
+		}
+		fmt.Fprintf(&text, "  - {name: %s, %s, cameras: [%s]}\n", m.Name, how, strings.Join(names, ", "))
+	}
+	manifest := fmt.Sprintf("model: %s\nlayout: yolov8\nmax_boxes: 4\n", filepath.Join(models, "shapes_yolo.onnx"))
+	for name, content := range map[string]string{"skewgate.yaml": text.String(), "m.yaml": manifest} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg, problems := config.Load(filepath.Join(dir, "skewgate.yaml"), config.Options{})
+	if cfg == nil {
+		t.Fatalf("%v\n%s", problems, &text)
+	}
+	return cfg
+}
+
+func (s *simulated) fail(err error) {
+	if s.err == nil && err != nil {
+		s.err = err
+	}
+}
+
+// The world's side.
+
+func (s *simulated) Frames(camera int) []byte { return s.path.cameras[camera].ring.Bytes() }
+func (s *simulated) Ring(process int) []byte  { return s.path.replicas[process].segment.Bytes() }
+func (s *simulated) Work(process int) []byte {
+	if r := s.path.replicas[process]; r.workSegment != nil {
+		return r.workSegment.Bytes()
+	}
+	return nil
+}
+func (s *simulated) Expect(sim.Reload)            {}
+func (s *simulated) Slept()                       {}
+func (s *simulated) Deadline() (clock.Mono, bool) { return s.path.corr.NextDeadline() }
+func (s *simulated) Err() error                   { return s.err }
+
+func (s *simulated) Hear(process int, state sim.State) {
+	s.heard = append(s.heard, simWord{process, state})
+}
+
+func (s *simulated) Turn(now clock.Mono) {
+	// Who has attached is read before it is said who went: a death is dated now, and what was
+	// published before must not come after it.
+	for _, w := range s.heard {
+		if r := s.path.replicas[w.process]; w.state == sim.Ready {
+			delete(s.gone, r.cfg.Name)
+			if r.foreign != nil { // at the turn before it was not there
+				r.foreign.open, r.lastEmpty = true, max(r.lastEmpty, s.lastTurn)
+			}
+		}
+	}
+	for _, w := range s.heard {
+		s.tell(now, w)
+	}
+	s.heard = s.heard[:0]
+	s.lastTurn = now
+	for range 1000 {
+		if s.path.turn(now) == 0 {
+			s.check(now)
+			return
+		}
+	}
+	s.fail(errors.New("1000 turns of one instant all had something to do"))
+}
+
+// tell says what the supervisor, or the attach server, would say.
+func (s *simulated) tell(now clock.Mono, w simWord) {
+	r := s.path.replicas[w.process]
+	switch w.state {
+	case sim.Ready:
+		delete(s.gone, r.cfg.Name)
+	case sim.Gone:
+		s.gone[r.cfg.Name] = now
+	}
+	if r.foreign != nil {
+		f := r.foreign
+		switch w.state {
+		case sim.Ready:
+			s.starts[w.process]++
+			f.heard, f.open = &attach.Word{Serial: s.starts[w.process], Peer: &attach.Peer{}}, true
+		case sim.Gone:
+			s.path.lose(now, r, false)
+			f.heard, f.open = &attach.Word{Serial: s.starts[w.process]}, false
+		}
+		return
+	}
+	e := supervise.Event{Task: r.task, Start: s.starts[w.process], State: supervise.StateReady, Ready: []byte(`{"names":["circle","square","triangle"]}`)}
+	switch w.state {
+	case sim.Ready:
+		s.starts[w.process]++
+		e.Start++
+	case sim.Draining:
+		e.State = supervise.StateStopping
+	case sim.Gone:
+		e.State = supervise.StateExited
+	}
+	s.mail.put(e)
+}
+
+// What came out.
+
+// saw holds a fused frame against the truth.
+func (s *simulated) saw(f *Fused) {
+	truth, fr := &s.world.Truth, f.Frame
+	since := func(at clock.Mono) int64 { return int64(at) - s.plan.Start }
+	fmt.Fprintln(s.digest, fr.Seq, fr.Camera, fr.StreamEpoch, fr.FrameID, fr.Reason, since(fr.FirstArrival), since(fr.LastArrival), since(fr.Closed))
+	if s.seq++; fr.Seq != s.seq || fr.Closed < s.closed {
+		s.fail(fmt.Errorf("frame %d, closed at %d, follows frame %d, closed at %d", fr.Seq, fr.Closed, s.seq-1, s.closed))
+	}
+	s.closed = fr.Closed
+	camera := slices.IndexFunc(s.plan.Cameras, func(c sim.CameraPlan) bool { return c.Name == fr.Camera })
+	first, last, pictures, want := int64(1<<62), int64(-1<<62), map[int]bool{}, map[int][]string{}
+	for _, m := range f.Members {
+		sent := truth.Of(m.Tag)
+		if sent == nil || s.seen[m.Tag] {
+			s.fail(fmt.Errorf("frame %d has message %d, which was sent %v and seen before %t", fr.Seq, m.Tag, sent != nil, s.seen[m.Tag]))
+			return
+		}
+		s.seen[m.Tag] = true
+		pic := &truth.Pictures[sent.Picture]
+		if pic.Camera != camera || pic.Epoch != fr.StreamEpoch || s.plan.Models[sent.Model].Name != m.Model {
+			s.fail(fmt.Errorf("frame %d of %s, epoch %d, has a message of %s about camera %d, epoch %d", fr.Seq, fr.Camera, fr.StreamEpoch, m.Model, pic.Camera, pic.Epoch))
+		}
+		pictures[sent.Picture] = true
+		first, last = min(first, sent.PublishedNS), max(last, sent.PublishedNS)
+		if sent.Found {
+			place := sent.Picture % sim.Places
+			want[place] = append(want[place], m.Model)
+		}
+		fmt.Fprintln(s.digest, m.Model, m.Tag)
+	}
+	if len(pictures) > 1 {
+		s.mixed[simLine{camera, fr.StreamEpoch}]++
+	}
+	if !s.lies() && (int64(fr.FirstArrival) != first || int64(fr.LastArrival) != last) {
+		s.fail(fmt.Errorf("frame %d arrived at %d … %d, and was published at %d … %d", fr.Seq, since(fr.FirstArrival), since(fr.LastArrival), first-s.plan.Start, last-s.plan.Start))
+	}
+	if len(fr.Boxes) != len(want) {
+		s.fail(fmt.Errorf("frame %d has %d boxes, want %v", fr.Seq, len(fr.Boxes), want))
+	}
+	for _, b := range fr.Boxes {
+		var by []string
+		for _, v := range b.By {
+			by = append(by, v.Model)
+		}
+		saw := want[sim.PlaceOf(b.X1, b.Y1)]
+		slices.Sort(saw)
+		slices.Sort(by)
+		if !slices.Equal(saw, by) {
+			s.fail(fmt.Errorf("frame %d: a box is by %v, want %v", fr.Seq, by, saw))
+		}
+	}
+	for _, m := range fr.Missing {
+		if gone, ok := s.gone[m.Model]; ok && fr.FirstArrival > gone && m.Why != "dead" {
+			s.fail(fmt.Errorf("frame %d began at %d without %s, whose process went at %d, and calls it %s", fr.Seq, since(fr.FirstArrival), m.Model, since(gone), m.Why))
+		}
+	}
+	s.checkWait(f)
+}
+
+func (s *simulated) lies() bool {
+	return slices.ContainsFunc(s.plan.Models, func(m sim.ModelPlan) bool { return m.LieP > 0 })
+}
+
+// checkWait: a frame that was due is closed as soon as the path runs.
+func (s *simulated) checkWait(f *Fused) {
+	fr, poll := f.Frame, &s.plan.Poll
+	if fr.Reason != "timeout" {
+		return
+	}
+	s.waited++
+	read := poll.Awake(s.plan.Start, int64(fr.FirstArrival)+poll.WakeNS+poll.IntervalNS)
+	due := max(int64(fr.FirstArrival)+s.plan.Config.TimeoutNS, read+1)
+	if !s.lies() && int64(fr.Closed) > poll.Awake(s.plan.Start, due) {
+		s.fail(fmt.Errorf("frame %d was due at %d and closed at %d, and nothing held the path up", fr.Seq, due-s.plan.Start, int64(fr.Closed)-s.plan.Start))
+	}
+}
+
+func (s *simulated) check(now clock.Mono) {
+	s.fail(s.path.corr.CheckIdentities())
+	for _, table := range s.path.corr.AppendTables(nil) {
+		if table.Len > table.Bound {
+			s.fail(fmt.Errorf("table %s holds %d, bound %d", table.Name, table.Len, table.Bound))
+		}
+	}
+}
+
+// end wants every message accounted for, and no frame mixed that cannot be.
+func (s *simulated) end() {
+	n := s.path.corr.Counters()
+	fmt.Fprintf(s.digest, "%+v", n)
+	read, lost, promises := uint64(0), uint64(0), uint64(len(s.world.Truth.Promises))
+	for i, r := range s.path.replicas {
+		a := r.account()
+		if a.written != a.read+a.lost || r.quarantine != "" {
+			s.fail(fmt.Errorf("ring %d: written %d, read %d, lost %d, quarantine %q", i, a.written, a.read, a.lost, r.quarantine))
+		}
+		read, lost = read+a.read, lost+a.lost
+	}
+	if sent := uint64(len(s.world.Truth.Messages)) + promises; sent != read+lost {
+		s.fail(fmt.Errorf("%d messages were published, %d read and %d lost", sent, read, lost))
+	}
+	if lost == 0 && n.Received+n.Refused != read-promises {
+		s.fail(fmt.Errorf("%d messages were read; received %d, refused %d", read-promises, n.Received, n.Refused))
+	}
+	if n.Pending != 0 || n.NowRegressions != 0 || n.Published != s.seq {
+		s.fail(fmt.Errorf("at the end %d groups are open, the clock ran back %d times, %d frames were published and %d seen", n.Pending, n.NowRegressions, n.Published, s.seq))
+	}
+	for at, mixed := range s.mixed {
+		if m := s.plan.Margin(&s.world.Truth, at.camera, at.epoch); m.Safe {
+			s.fail(fmt.Errorf("%d frames of camera %d, epoch %d mix two pictures, though %s", mixed, at.camera, at.epoch, m))
+		}
+	}
+}
+
+func (s *simulated) sum() uint64 { return s.digest.Sum64() }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -43,6 +44,7 @@ type path struct {
 	requests chan func()
 	snapshot atomic.Pointer[view]
 	nextView clock.Mono
+	seats    [][]seat // by camera: who looks at it
 }
 
 func newPath(a *Appliance, bell *shm.Doorbell, cameras []*camera, replicas []*replica) (*path, error) {
@@ -68,6 +70,7 @@ func newPath(a *Appliance, bell *shm.Doorbell, cameras []*camera, replicas []*re
 	if err := p.out.init(p); err != nil {
 		return nil, err
 	}
+	p.seatReplicas()
 	p.takeView(clock.Now())
 	return p, nil
 }
@@ -146,6 +149,7 @@ func (p *path) turn(now clock.Mono) int {
 		p.waiter = nil
 	}
 	if now >= p.nextView {
+		p.lookForHung(now)
 		p.takeView(now)
 	}
 	return n
@@ -214,6 +218,9 @@ func (p *path) step(r *replica) {
 		p.log.Debug("message refused", "task", r.task, "err", err)
 		return
 	}
+	if cached := &r.streams[r.head.Stream%shm.MaxStreams]; cached.known {
+		p.spoke(r.arrival, r, cached.local, m.Stream)
+	}
 	if r.head.Kind == shm.KindProgress {
 		p.corr.Progress(r.arrival, m.Stream, m.Model, m.CaptureNS)
 		return
@@ -271,17 +278,15 @@ func (p *path) stream(r *replica) (correlate.StreamID, error) {
 	if err != nil {
 		return 0, err
 	}
-	*cached = streamCache{known: true, epoch: h.StreamEpoch, id: id}
+	*cached = streamCache{known: true, epoch: h.StreamEpoch, id: id, local: r.local(info.Camera)}
 	return id, nil
 }
 
-func (r *replica) serves(camera string) bool {
-	for _, c := range r.cameras {
-		if c.cfg.Name == camera {
-			return true
-		}
-	}
-	return false
+func (r *replica) serves(camera string) bool { return r.local(camera) >= 0 }
+
+// local is the replica's own number of a camera, -1 for one it was not given.
+func (r *replica) local(name string) int {
+	return slices.IndexFunc(r.cameras, func(c *camera) bool { return c.cfg.Name == name })
 }
 
 // orders takes what other goroutines have to say.

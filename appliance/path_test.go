@@ -262,6 +262,54 @@ func TestPathAllocatesNothing(t *testing.T) {
 	}
 }
 
+// CORRELATION §7: a detector that says nothing while another one of its camera speaks
+// leaves the quorum after hung_after, is named, and returns with its next message. Two
+// that are silent together, because the camera pauses, both stay.
+func TestHungDetectorLeavesTheQuorum(t *testing.T) {
+	r := newRig(t, strings.Replace(rigConfig, "cameras:", "correlation: {hung_after: 2s}\ncameras:", 1))
+	const second = clock.Mono(1e9)
+	r.publish(0, 1, r.now, aBox)
+	r.publish(1, 1, r.now, aBox)
+	r.turn(1000)
+	r.turn(60 * second) // the camera pauses
+	r.publish(0, 2, r.now, aBox)
+	r.publish(1, 2, r.now, aBox)
+	r.turn(1000)
+	if got := r.got[len(r.got)-1]; len(r.got) != 2 || len(got.Members) != 2 {
+		t.Fatalf("after a pause: want both in frame 2, got %d frames, the last from %d models", len(r.got), len(got.Members))
+	}
+	for id := uint64(3); id < 6; id++ { // b hangs
+		r.turn(second)
+		r.publish(0, id, r.now, aBox)
+		r.turn(1000)
+	}
+	r.turn(second)
+	if hung := r.Status().Models[1].HangsOn; len(hung) != 1 || hung[0] != "gate" {
+		t.Fatalf("status: want b to hang on gate, got %v", hung)
+	}
+	before := len(r.got)
+	r.publish(0, 6, r.now, aBox)
+	r.turn(1000)
+	if len(r.got) != before+1 || r.got[before].Frame.Reason != "quorum" || r.got[before].Frame.Missing[0].Why != "dead" {
+		t.Errorf("a frame while b hangs: want it at once and b dead, got %d new frames", len(r.got)-before)
+	}
+	r.publish(0, 7, r.now, aBox)
+	r.publish(1, 7, r.now, aBox)
+	r.turn(second)
+	if last := r.got[len(r.got)-1]; last.FrameID != 7 {
+		t.Errorf("b is back: want frame 7, got %d", last.FrameID)
+	}
+	r.publish(0, 8, r.now, aBox)
+	r.turn(1000)
+	if last := r.got[len(r.got)-1]; last.FrameID != 7 {
+		t.Errorf("b is back, so frame 8 waits for it, but it came out as %d", last.FrameID)
+	}
+	r.path.takeView(r.now)
+	if hung := r.Status().Models[1].HangsOn; len(hung) != 0 {
+		t.Errorf("status after its message: want no hang, got %v", hung)
+	}
+}
+
 // F12: the lock names its holder and dies with it.
 func TestStateLock(t *testing.T) {
 	dir := t.TempDir()

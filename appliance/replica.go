@@ -35,6 +35,7 @@ type replica struct {
 	lastArrival clock.Mono // of the last message
 	lastEmpty   clock.Mono // when the ring was last found empty
 	streams     [shm.MaxStreams]streamCache
+	owes        []silence // by camera
 
 	model          correlate.ModelID
 	word           word
@@ -63,6 +64,7 @@ type streamCache struct {
 	known bool
 	epoch uint32
 	id    correlate.StreamID
+	local int // the replica's number of the camera
 }
 
 // readyReport is what a detector says of itself when it is ready. It is a child's

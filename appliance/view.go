@@ -96,6 +96,7 @@ func (p *path) viewReplica(now clock.Mono, r *replica) status.Model {
 		Messages: r.messages, Refused: r.refused, RefusedLast: r.refusal,
 		Dropped: make(map[string]uint64), Outcomes: make(map[string]uint64),
 	}
+	s.HangsOn = r.hangsOn()
 	for _, c := range r.cameras {
 		s.Cameras = append(s.Cameras, c.cfg.Name)
 	}

@@ -25,6 +25,7 @@ const (
 	CodeCameraSilent    = "camera_silent"
 	CodeModelDown       = "model_down"
 	CodeModelFailed     = "model_failed"
+	CodeModelHung       = "model_hung"
 	CodeNeverFused      = "model_never_fused"
 	CodeModelAbsent     = "model_absent"
 	CodeModelRefused    = "model_refused"
@@ -104,6 +105,11 @@ func examineModel(f []Finding, m *Model, d *Document) []Finding {
 			f = append(f, Finding{CodeModelDown, SeverityError, name,
 				fmt.Sprintf("detector %s has not given a heartbeat for %d ms", name, *m.HeartbeatAgeMS),
 				"it hangs or is starved of CPU: look at its process"})
+		}
+		for _, camera := range m.HangsOn {
+			f = append(f, Finding{CodeModelHung, SeverityError, name,
+				fmt.Sprintf("detector %s says nothing on camera %s while others do; its frames no longer wait for it", name, camera),
+				"look at its process and its log; it counts again with its next message, and correlation.hung_after says how long it may be silent"})
 		}
 		if m.Messages == 0 && m.Outcomes["ok"] > 100 {
 			f = append(f, Finding{CodeNeverFused, SeverityError, name,

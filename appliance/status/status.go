@@ -49,7 +49,8 @@ type Model struct {
 	Name           string            `json:"name"`
 	Replica        uint32            `json:"replica"`
 	Cameras        []string          `json:"cameras"`
-	State          string            `json:"state"` // of its process; attached or absent if it attaches by itself
+	HangsOn        []string          `json:"hangs_on,omitempty"` // cameras whose frames no longer wait for it
+	State          string            `json:"state"`              // of its process; attached or absent if it attaches by itself
 	Foreign        bool              `json:"foreign,omitempty"`
 	Peer           *Peer             `json:"peer,omitempty"` // who is attached
 	Provider       string            `json:"provider,omitempty"`

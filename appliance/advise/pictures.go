@@ -66,46 +66,34 @@ func NewPictures(ms []Message) *Pictures {
 	switch {
 	case len(named) > 1:
 		p.Method, p.Skipped = ByFrameID, len(ms)-withID
-		if p.Interval = p.interval(true); p.Interval == 0 {
-			p.Interval = p.interval(false) // ids that do not count
-		}
 	case len(models) > 1:
 		p.Method = ByTime
-		p.Interval = p.interval(false)
+		p.Interval = p.interval()
 		p.estimate()
 	default:
-		p.Interval = p.interval(len(named) > 0)
+		p.Interval = p.interval()
 	}
 	p.measure()
 	return p
 }
 
-// interval is the median distance of a model's successive pictures, of the model that skips
-// least. With frame ids a distance of n pictures counts as n.
-func (p *Pictures) interval(ids bool) int64 {
-	type last struct{ captureNS, picture int64 }
+// interval is the median distance of a model's successive messages, of the model that skips
+// least.
+func (p *Pictures) interval() int64 {
 	type who struct{ stream, model int32 }
-	seen := map[who]last{}
+	last := map[who]int64{}
 	distances := map[int32][]int64{}
 	for _, m := range p.byTime {
 		at := who{m.Stream, m.Model}
-		was, ok := seen[at]
-		seen[at] = last{m.CaptureNS, m.Picture}
-		d := m.CaptureNS - was.captureNS
-		if !ok || d <= 0 {
-			continue
+		if was, ok := last[at]; ok && m.CaptureNS > was {
+			distances[m.Model] = append(distances[m.Model], m.CaptureNS-was)
 		}
-		if n := m.Picture - was.picture; ids && m.Picture != 0 && was.picture != 0 && n > 0 {
-			d /= n
-		} else if ids {
-			continue
-		}
-		distances[m.Model] = append(distances[m.Model], d)
+		last[at] = m.CaptureNS
 	}
 	best := int64(0)
 	for _, all := range distances {
 		slices.Sort(all)
-		if d := rank(all, 500); d > 0 && (best == 0 || d < best) {
+		if d := rank(all, 500); best == 0 || d < best {
 			best = d
 		}
 	}
@@ -213,11 +201,13 @@ func (p *Pictures) measure() {
 	})
 	var models []int32
 	var one picture
+	var begins []Message // each picture, by its first message to arrive
 	for i, at := range order {
 		m := &p.byTime[at]
 		if i == 0 || m.Stream != p.byTime[order[i-1]].Stream || m.Picture != p.byTime[order[i-1]].Picture {
 			p.add(one, len(models))
 			models, one = append(models[:0], m.Model), picture{m.CaptureNS, m.CaptureNS}
+			begins = append(begins, *m)
 		} else if !slices.Contains(models, m.Model) { // a model's first message of a picture counts
 			models = append(models, m.Model)
 			one.from, one.to = min(one.from, m.CaptureNS), max(one.to, m.CaptureNS)
@@ -225,6 +215,27 @@ func (p *Pictures) measure() {
 	}
 	p.add(one, len(models))
 	slices.Sort(p.spreads)
+	if p.Method == ByFrameID {
+		p.Interval = between(begins)
+	}
+}
+
+// between is the median distance of successive pictures.
+func between(begins []Message) int64 {
+	slices.SortFunc(begins, func(a, b Message) int {
+		return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.CaptureNS, b.CaptureNS))
+	})
+	var distances []int64
+	for i := 1; i < len(begins); i++ {
+		if begins[i].Stream == begins[i-1].Stream {
+			distances = append(distances, begins[i].CaptureNS-begins[i-1].CaptureNS)
+		}
+	}
+	if len(distances) == 0 {
+		return 0
+	}
+	slices.Sort(distances)
+	return rank(distances, 500)
 }
 
 func (p *Pictures) add(one picture, models int) {

@@ -132,7 +132,7 @@ func (a *adviser) heard(_ clock.Mono, m *correlate.Message, id string) {
 	})
 }
 
-// picture numbers a frame id: a plain number is its own, so that distances count pictures.
+// picture numbers a frame id. A plain number is its own, so nothing has to be remembered of it.
 func (c *advisedCamera) picture(id string) int64 {
 	if id == "" {
 		return 0

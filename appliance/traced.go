@@ -43,11 +43,12 @@ func (t *traced) Step(now clock.Mono, m *correlate.Message) correlate.Verdict {
 }
 
 func (t *traced) Progress(now clock.Mono, s correlate.StreamID, id correlate.ModelID, wNS int64) bool {
-	if unit, camera, epoch := t.StreamName(s); len(t.recorders) > 0 && unit != "" && t.ModelName(id) != "" {
-		t.event = trace.Event{
-			Kind: trace.Progress, NowNS: now, Unit: unit, Camera: camera, Epoch: epoch, Model: t.ModelName(id), CaptureNS: wNS,
+	if len(t.recorders) > 0 {
+		t.event = trace.Event{Kind: trace.Progress, NowNS: now, Model: t.ModelName(id), CaptureNS: wNS}
+		t.event.Unit, t.event.Camera, t.event.Epoch = t.StreamName(s)
+		if t.event.Unit != "" && t.event.Model != "" { // else the correlator does nothing
+			t.tell()
 		}
-		t.tell()
 	}
 	return t.Correlator.Progress(now, s, id, wNS)
 }

@@ -273,19 +273,18 @@ func TestHeartbeatGoesOnInEveryWait(t *testing.T) {
 			l.backoff = 10 * time.Second
 			r := start(t, tc.job, 2, l)
 			r.await(tc.state, "", 5*time.Second)
-			// Beats come every 250 ms; a contract of 500 ms leaves a busy machine room.
-			last, changes := r.frames.Info().HeartbeatNS, 0
-			for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-				if beat := r.frames.Info().HeartbeatNS; beat != last {
-					if gap := beat - last; gap > int64(500*time.Millisecond) {
-						t.Errorf("want a heartbeat every 500 ms, got a gap of %v", time.Duration(gap))
-					}
-					last = beat
-					changes++
+			// Beats come every 250 ms; a contract of 500 ms leaves a busy machine room. One
+			// starved stretch is the machine's; three in a row are a fault of ours.
+			const tries = 3
+			for try := 1; ; try++ {
+				longest, changes := r.watchHeartbeat(1500 * time.Millisecond)
+				if longest <= 500*time.Millisecond && changes >= 2 {
+					break
 				}
-			}
-			if changes < 2 {
-				t.Errorf("want heartbeats going on, got %d in 1.5 s", changes)
+				if try == tries {
+					t.Errorf("want a heartbeat every 500 ms, got %d in 1.5 s with a gap of %v, in the last of %d tries", changes, longest, tries)
+					break
+				}
 			}
 			asked := time.Now()
 			if err := r.stop(); err != nil {
@@ -296,6 +295,19 @@ func TestHeartbeatGoesOnInEveryWait(t *testing.T) {
 			}
 		})
 	}
+}
+
+// watchHeartbeat looks at the ring for d: how often it beat, and the longest gap.
+func (r *rig) watchHeartbeat(d time.Duration) (longest time.Duration, changes int) {
+	last := r.frames.Info().HeartbeatNS
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if beat := r.frames.Info().HeartbeatNS; beat != last {
+			longest = max(longest, time.Duration(beat-last))
+			last = beat
+			changes++
+		}
+	}
+	return longest, changes
 }
 
 func TestPictureLargerThanTheRing(t *testing.T) {

@@ -15,6 +15,14 @@ func (c *fakeClock) now() int64 {
 	return c.ns
 }
 
+// sleepUntil is a timer that is never late: tests need not spin through every gap.
+func (c *fakeClock) sleepUntil(atNS int64) { c.ns = max(c.ns, atNS) }
+
+// generator runs schedule by c.
+func (c *fakeClock) generator(s *Schedule) *Generator {
+	return &Generator{Schedule: s, Now: c.now, SleepUntil: c.sleepUntil, SleepAboveNS: 400}
+}
+
 func constant(t *testing.T, perSecond float64) *Schedule {
 	t.Helper()
 	s, err := Constant(perSecond)
@@ -29,7 +37,7 @@ func constant(t *testing.T, perSecond float64) *Schedule {
 // a second downward. Measured from the actual time of sending it shows as one.
 func TestStallShowsInEveryMessageItDelayed(t *testing.T) {
 	c := &fakeClock{}
-	g := Generator{Schedule: constant(t, 1000), Now: c.now}
+	g := c.generator(constant(t, 1000))
 	fromIntended, fromSent := NewHistogram(), NewHistogram()
 	_, err := g.Run(0, 10_000, func(i uint64, intendedNS, _ int64) error {
 		sentNS := c.ns
@@ -77,7 +85,7 @@ func TestQueueingDelay(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &fakeClock{}
-		g := Generator{Schedule: s, Now: c.now}
+		g := c.generator(s)
 		var freeAt, waited int64
 		_, err = g.Run(0, messages, func(_ uint64, intendedNS, _ int64) error {
 			begins := max(intendedNS, freeAt)
@@ -98,7 +106,7 @@ func TestQueueingDelay(t *testing.T) {
 // TestSlowSenderSaysSo: sends of 2 ms cannot be had 1000 times a second.
 func TestSlowSenderSaysSo(t *testing.T) {
 	c := &fakeClock{}
-	g := Generator{Schedule: constant(t, 1000), Now: c.now}
+	g := c.generator(constant(t, 1000))
 	sent, err := g.Run(0, 100, func(uint64, int64, int64) error { c.ns += 2e6; return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +158,7 @@ func TestSleepsThenSpins(t *testing.T) {
 
 func TestRunIsBounded(t *testing.T) {
 	c := &fakeClock{}
-	g := Generator{Schedule: constant(t, 1000), Now: c.now}
+	g := c.generator(constant(t, 1000))
 	sent, err := g.Run(0, 1000, func(uint64, int64, int64) error { c.ns += 1e9; return nil })
 	if !errors.Is(err, ErrLimit) || sent.Messages < 1 || sent.Messages > 12 {
 		t.Errorf("want ErrLimit after a few messages of a second each, got %+v, %v", sent, err)
@@ -159,7 +167,7 @@ func TestRunIsBounded(t *testing.T) {
 
 func TestSendErrorEndsTheRun(t *testing.T) {
 	c := &fakeClock{}
-	g := Generator{Schedule: constant(t, 1000), Now: c.now}
+	g := c.generator(constant(t, 1000))
 	broken := errors.New("broken")
 	sent, err := g.Run(0, 10, func(i uint64, _, _ int64) error {
 		if i == 4 {

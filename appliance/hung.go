@@ -50,7 +50,7 @@ func (p *path) lookForHung(now clock.Mono) {
 	for _, r := range p.replicas {
 		for local := range r.owes {
 			owes := &r.owes[local]
-			if !r.ready {
+			if r.foreign == nil && !r.ready || !r.attached() {
 				*owes = silence{}
 			}
 			if owes.since == 0 || owes.hung || now.Sub(owes.since) < after {

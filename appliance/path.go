@@ -345,7 +345,7 @@ func (p *path) hearReplica(now clock.Mono, r *replica, w word) {
 		if restarted {
 			p.lose(now, r, false)
 		} else if r.ready {
-			r.ready = false
+			r.ready, r.leaving = false, true
 			p.disp.SetDown(r.queue, false)
 		}
 	}
@@ -354,11 +354,11 @@ func (p *path) hearReplica(now clock.Mono, r *replica, w word) {
 // lose takes a detector whose process is gone out of dispatch and quorum, after what
 // it published before it died was read.
 func (p *path) lose(now clock.Mono, r *replica, forever bool) {
-	if r.foreign == nil && r.settled && !r.ready && !forever {
+	if r.foreign == nil && r.settled && !r.ready && !r.leaving && !forever {
 		return // it was gone already
 	}
 	p.drain(now)
-	r.ready, r.settled = false, true
+	r.ready, r.leaving, r.settled = false, false, true
 	if r.queue != noQueue {
 		p.disp.SetDown(r.queue, forever)
 	}

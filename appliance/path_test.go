@@ -11,6 +11,7 @@ import (
 	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/appliance/config"
 	"github.com/skewgate/skewgate/appliance/detect"
+	"github.com/skewgate/skewgate/appliance/supervise"
 	"github.com/skewgate/skewgate/shm"
 )
 
@@ -307,6 +308,32 @@ func TestHungDetectorLeavesTheQuorum(t *testing.T) {
 	r.path.takeView(r.now)
 	if hung := r.Status().Models[1].HangsOn; len(hung) != 0 {
 		t.Errorf("status after its message: want no hang, got %v", hung)
+	}
+}
+
+// A detector that was asked to go and has ended is out of the quorum like one that was
+// lost: no frame waits for it.
+func TestDetectorThatLeftIsNotWaitedFor(t *testing.T) {
+	r := newRig(t, rigConfig)
+	r.publish(0, 1, r.now, aBox)
+	r.publish(1, 1, r.now, aBox)
+	r.turn(1000)
+	b := r.path.replicas[1]
+	w := b.word
+	w.state = supervise.StateDraining
+	r.path.hearReplica(r.now, b, w)
+	r.publish(1, 2, r.now, aBox) // what it still held
+	r.publish(0, 2, r.now, aBox)
+	r.turn(1000)
+	if len(r.got) != 2 || len(r.got[1].Members) != 2 {
+		t.Fatalf("while it drains: want its last answer in frame 2, got %d frames", len(r.got))
+	}
+	w.state = supervise.StateStopped
+	r.path.hearReplica(r.now, b, w)
+	r.publish(0, 3, r.now, aBox)
+	r.turn(1000)
+	if len(r.got) != 3 || r.got[2].Frame.Reason != "quorum" || r.got[2].Frame.Missing[0].Why != "dead" {
+		t.Errorf("after it ended: want frame 3 at once without it, got %d frames", len(r.got))
 	}
 }
 

@@ -40,6 +40,7 @@ type replica struct {
 	model          correlate.ModelID
 	word           word
 	ready          bool // takes work
+	leaving        bool // was asked to go: no new work, in the quorum until its process ends
 	settled        bool // has been ready or lost once: no longer on its first way up
 	said           readyReport
 	quarantine     string // why the ring is not read now

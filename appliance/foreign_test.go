@@ -443,3 +443,39 @@ func TestForeignAllocatesNothing(t *testing.T) {
 		t.Errorf("frames of both models while counting: %d", got)
 	}
 }
+
+// A foreign detector that hangs leaves the quorum as one of the appliance's own does, is
+// named, and is back with its next message.
+func TestForeignHangs(t *testing.T) {
+	r := newForeignRig(t, "auto")
+	r.come()
+	boxes := shm.SlotHeader{Kind: shm.KindBoxes, CaptureNS: 33e6, FrameID: 1}
+	r.go1(boxes, nil)
+	r.publish(0, 1, r.now, aBox)
+	r.turn(1000)
+	r.publish(0, 2, r.now, aBox) // from here on it owes a word
+	r.turn(1000)
+	r.turn(clock.Mono(6 * time.Second)) // hung_after is 5 s by default
+	if m := r.model(); len(m.HangsOn) != 1 || m.HangsOn[0] != "gate" {
+		t.Fatalf("want it to hang on gate, got %v", m.HangsOn)
+	}
+	if !slices.ContainsFunc(r.Status().Health, func(f status.Finding) bool { return f.Code == status.CodeModelHung && f.Subject == "mine/0" }) {
+		t.Errorf("not among the findings: %+v", r.Status().Health)
+	}
+	before := len(r.got)
+	r.publish(0, 3, r.now, aBox)
+	r.turn(1000)
+	if len(r.got) != before+1 || r.got[before].Frame.Reason != "quorum" || r.got[before].Frame.Missing[0].Why != "dead" {
+		t.Errorf("a frame while it hangs: want it at once without it, got %d new frames", len(r.got)-before)
+	}
+	boxes.FrameID, boxes.CaptureNS = 4, 4*33e6
+	r.go1(boxes, nil)
+	r.publish(0, 4, r.now+1, aBox) // after it: what comes before its return does not wait
+	r.turn(1000)
+	if last := r.got[len(r.got)-1]; len(last.Members) != 2 {
+		t.Errorf("back with its message: want it in frame 4, got %d models", len(last.Members))
+	}
+	if m := r.model(); len(m.HangsOn) != 0 {
+		t.Errorf("back with its message: still said to hang on %v", m.HangsOn)
+	}
+}

@@ -129,8 +129,8 @@ func (p *path) turn(now clock.Mono) int {
 			p.replaceCamera(c)
 		}
 	}
-	n += p.messages(now)
-	n += p.disp.Pump(now)
+	read := p.messages(now)
+	n += read + p.disp.Pump(now)
 	for _, r := range p.replicas {
 		switch {
 		case r.quarantine == "" || r.replacing:
@@ -143,7 +143,9 @@ func (p *path) turn(now clock.Mono) int {
 	for _, c := range p.cameras {
 		c.pacing(p.disp.Waits(c.index) || p.coming(c))
 	}
-	p.corr.Tick(now)
+	if read < maxMessagesPerTurn { // else what is unread arrived before now, and comes first
+		p.corr.Tick(now)
+	}
 	if p.waiter != nil && n == 0 && p.corr.Pending() == 0 && p.disp.Idle() {
 		close(p.waiter)
 		p.waiter = nil

@@ -88,6 +88,11 @@ func examineModel(f []Finding, m *Model, d *Document) []Finding {
 		f = append(f, Finding{CodeRingQuarantined, SeverityError, name,
 			fmt.Sprintf("the ring of %s is quarantined: %s", name, m.Quarantine), next})
 	}
+	for _, camera := range m.HangsOn {
+		f = append(f, Finding{CodeModelHung, SeverityError, name,
+			fmt.Sprintf("detector %s says nothing on camera %s while others do; its frames no longer wait for it", name, camera),
+			"look at its process and its log; it counts again with its next message, and correlation.hung_after says how long it may be silent"})
+	}
 	if m.Foreign {
 		return examineForeign(f, m, name)
 	}
@@ -105,11 +110,6 @@ func examineModel(f []Finding, m *Model, d *Document) []Finding {
 			f = append(f, Finding{CodeModelDown, SeverityError, name,
 				fmt.Sprintf("detector %s has not given a heartbeat for %d ms", name, *m.HeartbeatAgeMS),
 				"it hangs or is starved of CPU: look at its process"})
-		}
-		for _, camera := range m.HangsOn {
-			f = append(f, Finding{CodeModelHung, SeverityError, name,
-				fmt.Sprintf("detector %s says nothing on camera %s while others do; its frames no longer wait for it", name, camera),
-				"look at its process and its log; it counts again with its next message, and correlation.hung_after says how long it may be silent"})
 		}
 		if m.Messages == 0 && m.Outcomes["ok"] > 100 {
 			f = append(f, Finding{CodeNeverFused, SeverityError, name,

@@ -142,7 +142,7 @@ func (a *Appliance) goFunc(name string, f func()) {
 func (a *Appliance) Run(ctx context.Context) error {
 	serve, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	for _, l := range a.control.listeners {
-		handler := web.Handler(a)
+		handler := web.GuardHost(a.cfg.HTTP.Listen, web.Handler(a))
 		if l.Addr().Network() == "unix" {
 			handler = web.ControlHandler(a)
 		}

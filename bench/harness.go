@@ -52,14 +52,23 @@ func (h *Harness) Environment() (machine.Environment, error) {
 
 // repeat calls once, which runs all sides of a comparison through inTurn, until Reps
 // repetitions had the machine for themselves or all tries are used up. Each appends a run
-// to each row.
+// to each row. When one fails the rows keep what the earlier ones measured, and say so.
 func (h *Harness) repeat(ctx context.Context, name string, rows []*report.Row, once func(ctx context.Context, rep int) ([]report.Run, error)) error {
+	defer func() {
+		for _, row := range rows {
+			row.Settle(h.Reps)
+		}
+	}()
 	quiet := 0
 	for try := 0; try < h.Reps*h.Tries && quiet < h.Reps; try++ {
 		h.during = machine.Load{}
 		runs, err := once(ctx, try)
 		if err != nil {
-			return fmt.Errorf("%s, repetition %d: %w", name, try+1, err)
+			err = fmt.Errorf("%s, repetition %d: %w", name, try+1, err)
+			for _, row := range rows {
+				row.Failed = err.Error()
+			}
+			return err
 		}
 		if h.during.Quiet() {
 			quiet++
@@ -72,9 +81,6 @@ func (h *Harness) repeat(ctx context.Context, name string, rows []*report.Row, o
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-	}
-	for _, row := range rows {
-		row.Settle(h.Reps)
 	}
 	return nil
 }

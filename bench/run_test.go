@@ -144,6 +144,45 @@ func TestRepeatEndsWhenToldTo(t *testing.T) {
 	}
 }
 
+// TestFailedRepetitionKeepsTheOthers: what was measured before stays in the report, which
+// names the one that failed; a scenario that fails before it measures has a row as well.
+func TestFailedRepetitionKeepsTheOthers(t *testing.T) {
+	h := tinyHarness(t)
+	h.Reps, h.Tries = 4, 1
+	luck := Scenario{Name: "luck", Short: "a figure", run: func(ctx context.Context, h *Harness) ([]report.Row, error) {
+		rows := []*report.Row{{Name: "luck_a", What: "one side"}, {Name: "luck_b", What: "the other"}}
+		err := h.repeat(ctx, "luck", rows, func(_ context.Context, rep int) ([]report.Run, error) {
+			if rep == 2 {
+				return []report.Run{{Value: 1000}, {Value: 1000}}, errors.New("out of luck")
+			}
+			return []report.Run{{Value: float64(10 + rep)}, {Value: float64(20 + rep)}}, nil
+		})
+		return settled(rows), err
+	}}
+	rows, err := h.Run(context.Background(), luck)
+	if err == nil || !strings.Contains(err.Error(), "luck, repetition 3: out of luck") {
+		t.Errorf("want an error that names scenario and repetition, got %v", err)
+	}
+	if len(rows) != 2 || rows[0].Figure.N != 2 || rows[0].Figure.Max != 11 || rows[1].Figure.Min != 20 {
+		t.Fatalf("want two rows of two runs each, got %+v", rows)
+	}
+	for _, r := range rows {
+		if !strings.Contains(r.Failed, "repetition 3: out of luck") || r.Doubt == "" {
+			t.Errorf("row %s does not say what failed: %q, doubt %q", r.Name, r.Failed, r.Doubt)
+		}
+	}
+	var table strings.Builder
+	if err := (&report.Report{Rows: rows}).Table(&table); err != nil || !strings.Contains(table.String(), "failed: luck, repetition 3: out of luck") {
+		t.Errorf("the table does not say it (%v):\n%s", err, table.String())
+	}
+
+	early := Scenario{Name: "early", Short: "nothing", run: func(context.Context, *Harness) ([]report.Row, error) { return nil, errors.New("no compiler") }}
+	rows, err = h.Run(context.Background(), early)
+	if err == nil || len(rows) != 1 || rows[0].Name != "early" || !strings.Contains(rows[0].Failed, "no compiler") || rows[0].Verdict() != report.NotMeasured {
+		t.Errorf("want a row that says why nothing was measured, got %+v, %v", rows, err)
+	}
+}
+
 // TestRepeatTriesAreBounded: quiet or not, there is an end, and each run is on record.
 func TestRepeatTriesAreBounded(t *testing.T) {
 	h := tinyHarness(t)

@@ -41,13 +41,17 @@ func Find(name string) (Scenario, error) {
 	return Scenario{}, fmt.Errorf("no scenario %q: there are %s", name, strings.Join(names, ", "))
 }
 
-// Run measures s. A scenario whose parts are not there gives rows that say so.
+// Run measures s. A scenario whose parts are not there gives rows that say so. One that
+// fails gives the rows of what it measured before, or one of its name, beside the error.
 func (h *Harness) Run(ctx context.Context, s Scenario) ([]report.Row, error) {
 	rows, err := s.run(ctx, h)
-	if err != nil {
-		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
+	if err == nil {
+		return rows, nil
 	}
-	return rows, nil
+	if len(rows) == 0 {
+		rows = []report.Row{{Name: s.Name, What: s.Short, Failed: err.Error()}}
+	}
+	return rows, fmt.Errorf("scenario %s: %w", s.Name, err)
 }
 
 // settled turns what repeat has filled into values.

@@ -40,6 +40,8 @@ func CompareReports(a, b *Report) []Change {
 		up := after.Figure.Median > old.Figure.Median
 		c.Worse = c.Apart && (up && after.Bound.Compare == AtMost || !up && after.Bound.Compare == AtLeast)
 		switch {
+		case old.Failed != "" || after.Failed != "":
+			c.Doubt = "a repetition failed"
 		case old.Doubt != "" || after.Doubt != "":
 			c.Doubt = "busy machine"
 		case a.Environment.CPU != b.Environment.CPU || a.Environment.Kernel != b.Environment.Kernel:

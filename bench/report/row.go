@@ -44,12 +44,14 @@ type Row struct {
 	Peer     Spread `json:"theirs"`            // their peers
 	Doubt    string `json:"doubt,omitempty"`   // others used the machine too much
 	Missing  string `json:"missing,omitempty"` // why there is no figure
+	Failed   string `json:"failed,omitempty"`  // the repetition that ended the measuring, and why
 	Note     string `json:"note,omitempty"`
 	Runs     []Run  `json:"runs,omitempty"`
 }
 
 // Settle works the figures out of the runs. Only runs on a quiet machine count, if there
-// are any; with fewer than want of them, the row is in doubt and says why.
+// are any; with fewer than want of them, or a failed repetition, the row is in doubt and
+// says why.
 func (r *Row) Settle(want int) {
 	var counted []Run
 	for _, run := range r.Runs {
@@ -64,6 +66,9 @@ func (r *Row) Settle(want int) {
 		r.Doubt = "few quiet runs"
 	default:
 		r.Doubt, counted = "busy machine", r.Runs
+	}
+	if r.Failed != "" {
+		r.Doubt = "a repetition failed"
 	}
 	var figures, ours, peers []float64
 	for _, run := range counted {

@@ -32,6 +32,9 @@ func (r *Report) Table(out io.Writer) error {
 		if row.Missing != "" {
 			text += "; not measured: " + row.Missing
 		}
+		if row.Failed != "" {
+			text += "; failed: " + row.Failed
+		}
 		if _, err := fmt.Fprintf(out, "%s: %s\n", row.Name, text); err != nil {
 			return err
 		}

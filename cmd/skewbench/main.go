@@ -41,9 +41,9 @@ func newRootCmd() *cobra.Command {
 		Long: `Measure skewgate on this machine, against what one would use in its place.
 
 A figure is a median over repetitions with its spread. Repetitions during which other
-processes or the hypervisor used the machine do not count and are tried again; if none
-remains they do count, and the row says "busy machine". docs/benchmarks.md says what
-each figure means.
+processes or the hypervisor used the machine do not count and are tried again; with too
+few left the row says "few quiet runs", and if none remains all count and it says "busy
+machine". docs/benchmarks.md says what each figure means.
 
 Exit codes: 0; 1 failed; 2 usage; 3 a bound is missed, has no figure, or is worse.`,
 		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,

@@ -32,6 +32,10 @@ var ErrBody = errors.New("body is malformed")
 type BodyReader struct {
 	labels *Labels
 	parser fastjson.Parser
+
+	// The label that quick met last.
+	last      string
+	lastLabel uint32
 }
 
 // NewBodyReader returns a reader that numbers label texts by labels.
@@ -41,15 +45,26 @@ func NewBodyReader(labels *Labels) *BodyReader { return &BodyReader{labels: labe
 // boxes only the form is judged, and that numbers fit a float32: whether a box lies inside the
 // frame is for the fusion's input gate. Allocates nothing once warm.
 func (r *BodyReader) Read(dst []Box, body []byte) ([]Box, error) {
+	if len(body) <= MaxBodyBytes {
+		if boxes, ok := r.quick(dst, body); ok {
+			return boxes, nil
+		}
+	}
+	return r.ReadJudged(dst, body)
+}
+
+// ReadJudged is Read by fastjson alone, which decides what a body is.
+func (r *BodyReader) ReadJudged(dst []Box, body []byte) ([]Box, error) {
 	if len(body) > MaxBodyBytes {
 		return dst, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrBody, len(body), MaxBodyBytes)
 	}
 	if !utf8.Valid(body) {
 		return dst, fmt.Errorf("%w: not UTF-8", ErrBody)
 	}
-	// The parser bounds the depth but lets pass what is not JSON; the validator does not.
+	// The parser bounds the depth but lets pass what is not JSON; the validator does not. It is
+	// not asked where it can have nothing to object to: it takes as long as the parser.
 	root, err := r.parser.ParseBytes(body)
-	if err == nil {
+	if err == nil && !plainTokens(body) {
 		err = fastjson.ValidateBytes(body)
 	}
 	if err != nil {
@@ -86,11 +101,74 @@ func bodyKind(root *fastjson.Value) (detections, boxes *fastjson.Value, err erro
 	return found[0], found[1], nil
 }
 
+// plainTokens reports whether a body that fastjson has parsed is JSON for sure. The parser knows
+// brackets, commas and colons; what it takes too easily are numbers, words and the inside of
+// texts. False means that there is something unusual among them, not that it is wrong.
+func plainTokens(b []byte) bool {
+	for i := 0; i < len(b); {
+		switch tokens[b[i]] {
+		case tokenText:
+			for i++; b[i] != '"'; i++ { // the parser has found the end
+				if b[i] < ' ' || b[i] == '\\' {
+					return false
+				}
+			}
+			i++
+		case tokenNumber:
+			if b[i] == '-' {
+				i++
+			}
+			_, end := digits(b, i)
+			if starts(b, end, ".") {
+				i = end + 1
+				if _, end = moreDigits(0, b, i); end == i {
+					return false
+				}
+			}
+			if end < 0 || end < len(b) && tokens[b[end]] != tokenBetween {
+				return false
+			}
+			i = end
+		case tokenBetween:
+			i++
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// tokens says what begins with a byte; 0 is the unusual.
+const (
+	tokenText = 1 + iota
+	tokenNumber
+	tokenBetween // brackets, commas, colons and space
+)
+
+var tokens = [256]uint8{
+	'"': tokenText, '-': tokenNumber,
+	'0': tokenNumber, '1': tokenNumber, '2': tokenNumber, '3': tokenNumber, '4': tokenNumber,
+	'5': tokenNumber, '6': tokenNumber, '7': tokenNumber, '8': tokenNumber, '9': tokenNumber,
+	'{': tokenBetween, '}': tokenBetween, '[': tokenBetween, ']': tokenBetween, ',': tokenBetween, ':': tokenBetween,
+	' ': tokenBetween, '\n': tokenBetween, '\r': tokenBetween, '\t': tokenBetween,
+}
+
 // pick looks up keys in an object.
 func pick(v *fastjson.Value, what string, found []*fastjson.Value, keys ...string) error {
 	object, err := v.Object()
 	if err != nil {
 		return fmt.Errorf("%w: %s is no object", ErrBody, what)
+	}
+	if object.Len() == len(keys) { // all of them once, most often
+		missing := false
+		for i, name := range keys {
+			found[i] = object.Get(name)
+			missing = missing || found[i] == nil
+		}
+		if !missing {
+			return nil
+		}
+		clear(found)
 	}
 	twice := -1
 	object.Visit(func(key []byte, value *fastjson.Value) {
@@ -165,9 +243,10 @@ func (r *BodyReader) box(corners []*fastjson.Value, score, label *fastjson.Value
 		if i < 4 {
 			from = corners[i]
 		}
-		f, err := from.Float64()
-		*to = float32(f)
-		if err != nil || math.IsInf(float64(*to), 0) {
+		d, err := from.Float64()
+		f := float32(d)
+		*to = f
+		if err != nil || f > math.MaxFloat32 || f < -math.MaxFloat32 {
 			return b, fmt.Errorf("%w: a coordinate or score is no number that fits", ErrBody)
 		}
 	}

@@ -117,18 +117,6 @@ func TestBodyAllocatesNothingWhenWarm(t *testing.T) {
 	}
 }
 
-func BenchmarkBody(b *testing.B) {
-	r := NewBodyReader(NewLabels([]string{"person", "car"}))
-	body, boxes := []byte(typicalBody), make([]Box, 0, 8)
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := r.Read(boxes, body); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // encoding/json is the judge of what is JSON, and of the numbers.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{typicalBody, `{"boxes":[0,0,1,1,0.5,"dog",0,0,1,1,0.5,3]}`, `{"boxes":[]}`, `{"detections":[{"box":[0,0,1,1e39],"score":-0,"label":7}]}`} {

@@ -144,6 +144,14 @@ func testCAttachRefused(t *testing.T, c *cBuild) {
 		{"frames of another", says(strings.ReplaceAll(goodDoc, "gate", "yard"), goodFiles...), -7, "-", "says that it is camera gate's"},
 		{"camera without a name", says(swap(`"name":"gate"`, `"name":""`), goodFiles...), -7, "-", "camera name is empty"},
 		{"unit with a control character", says(swap(`box-7`, `box\n7`), goodFiles...), -7, "-", "control character"},
+		{"neither yes nor no", says(swap(`"ok":true`, `"okay":true`), goodFiles...), -7, "-", "neither yes nor no"},
+		{"null for yes", says(swap(`"ok":true`, `"ok":null`), goodFiles...), -7, "-", "neither yes nor no"},
+		{"no ABI", says(swap(`"abi":1`, `"abi":null`), goodFiles...), -7, "-", "version 0, this library 1"},
+		{"no unit", says(swap(`"unit":"box-7"`, `"unit":null`), goodFiles...), -7, "-", "unit name is empty"},
+		{"cameras without files", says(`{"ok":true,"abi":1,"unit":"box-7","cameras":null,"files":null}`), -7, "-", "gave no ring"},
+		{"a camera that is null", says(swap(`"cameras":[`, `"cameras":[null,`), goodFiles...), -7, "-", "not as agreed"},
+		{"a file that is null", says(swap(`"files":[`, `"files":[null,`), goodFiles...), -7, "-", "not as agreed"},
+		{"a refusal of nulls", says(`{"ok":false,"code":null,"error":null,"abi":1}`), -8, "- 1", "refused"},
 		{"nothing at all", func(map[string]any) (string, []*os.File) { return "", nil }, -9, "-", "no answer within 2000 ms"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

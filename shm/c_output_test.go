@@ -188,19 +188,56 @@ func testCOutput(t *testing.T, c *cBuild) {
 	d.want(film.show(FormatRGB24, 1), "newest 0")
 	d.wantError(-1, "-", "sg_attach_writer", "boxes 0 0 0 0 0 -")
 
-	// The appliance restarts: other names in a new ring, counts go on.
+	// The appliance ends. What it published last is there, though another call has seen the
+	// end of the socket; what it adds later, as one that lives on would, is not.
+	publish(w, KindFused, 2, f.body())
+	publish(w, KindJSON, 0, []byte(`{"models":["a","b","c"],"classes":["person","mouse"]}`))
+	publish(w, KindFused, 2, f.body())
 	app.stop()
-	eventually(t, "the reader to notice", func() bool { return strings.HasPrefix(d.ask("output"), "error -9 ") })
-	s, w = ring("output")
-	publish(w, KindJSON, 0, []byte(`{"models":["x","y","z"],"classes":["dog","cat"]}`))
-	app.mu.Lock()
-	app.answer = files(s, "output")
-	app.mu.Unlock()
-	app.start()
+	noticed := func() bool { return strings.HasPrefix(d.ask("poll %d", monotonicNS(t)), "error -9 ") }
+	eventually(t, "the reader to notice", noticed)
+	publish(w, KindFused, 2, f.body())
+	d.want(whole, "output")
+	if !noticed() {
+		t.Error("attached again while nobody is there")
+	}
+	d.want(strings.ReplaceAll(whole, "cär", "mouse"), "output")
+	d.wantError(-9, "-", "tried again in", "output")
+	d.want("266 44", "output-counts")
+
+	// The appliance is back: other names in a new ring, counts go on.
+	renew := func(names string) {
+		s, w = ring("output")
+		publish(w, KindJSON, 0, []byte(names))
+		app.mu.Lock()
+		app.answer = files(s, "output")
+		app.mu.Unlock()
+		app.start()
+	}
+	renew(`{"models":["x","y","z"],"classes":["dog","cat"]}`)
 	eventually(t, "the reader to attach anew", func() bool { return strings.HasPrefix(d.ask("output"), "error -10 ") })
 	publish(w, KindFused, 2, f.body())
 	d.want(strings.NewReplacer("cär", "cat", "person", "dog", "by a", "by x", "by c", "by z").Replace(whole), "output")
-	d.want("264 44", "output-counts")
+	d.want("267 44", "output-counts")
+
+	// A re-attachment by another call gives up what was not read, and counts it.
+	for range 3 {
+		publish(w, KindFused, 2, f.body())
+	}
+	app.stop()
+	eventually(t, "the reader to notice again", noticed)
+	d.want("267 44", "output-counts")
+	renew(`{"models":null,"classes":null,"first_class":null}`) // as if they were not there
+	eventually(t, "the reader to attach a third time", func() bool {
+		return strings.HasPrefix(d.ask("poll %d", monotonicNS(t)), "error -10 ")
+	})
+	d.want("267 47", "output-counts")
+	publish(w, KindJSON, 0, []byte(`{"models":null,"classes":["ant","bee"]}`))
+	publish(w, KindFused, 2, f.body())
+	d.want(strings.NewReplacer("cär", "bee", "person", "ant", "by a", "by ?", "by c", "by ?").Replace(whole), "output")
+	publish(w, KindJSON, 0, []byte(`{"classes":["wasp",null]}`)) // an element is never null
+	publish(w, KindFused, 2, f.body())
+	d.want(strings.NewReplacer("cär", "bee", "person", "wasp", "by a", "by ?", "by c", "by ?").Replace(whole), "output")
 	d.end()
 
 	app.stop()

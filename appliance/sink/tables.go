@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/skewgate/skewgate/shm"
 )
@@ -142,12 +143,12 @@ func nameOf(names []string, i uint32, what string) (string, error) {
 	return names[i], nil
 }
 
-// told is a message that tells names.
+// told is a message that tells names. A name is never null.
 type told struct {
-	Schema     int      `json:"schema"`
-	Models     []string `json:"models"`
-	FirstClass uint32   `json:"first_class"`
-	Classes    []string `json:"classes"`
+	Schema     int       `json:"schema"`
+	Models     []*string `json:"models"`
+	FirstClass uint32    `json:"first_class"`
+	Classes    []*string `json:"classes"`
 }
 
 // Names takes a message of kind JSON.
@@ -165,16 +166,21 @@ func (d *Decoder) Names(h *shm.SlotHeader, body []byte) error {
 	if len(t.Models) > maxTableModels || int64(t.FirstClass)+int64(len(t.Classes)) > maxTableClasses {
 		return fmt.Errorf("%w: %d models and classes from %d to %d", ErrRecord, len(t.Models), t.FirstClass, int64(t.FirstClass)+int64(len(t.Classes)))
 	}
+	if slices.Contains(t.Models, nil) || slices.Contains(t.Classes, nil) {
+		return fmt.Errorf("%w: a name is null", ErrRecord)
+	}
 	d.models = enter(d.models, 0, t.Models)
 	d.classes = enter(d.classes, int(t.FirstClass), t.Classes)
 	return nil
 }
 
 // enter puts names at their places.
-func enter(names []string, first int, more []string) []string {
+func enter(names []string, first int, more []*string) []string {
 	for len(names) < first+len(more) {
 		names = append(names, notTold)
 	}
-	copy(names[first:], more)
+	for i, name := range more {
+		names[first+i] = *name
+	}
 	return names
 }

@@ -69,8 +69,8 @@ void sg_close(sg_client *c)
 {
     if (c == NULL)
         return;
+    sg_output_drop(c);
     sg_attachment_drop(&c->now);
-    sg_output_forget(c);
     free(c->body);
     free(c);
 }
@@ -92,22 +92,17 @@ static void wait_longer(sg_client *c, int64_t now_ns, const char *why)
 }
 
 /* detach gives the ring back at once, so that nothing is ever written into an orphan.
- * Frame rings stay mapped, for whoever still looks at a picture. */
+ * Frame rings stay mapped, for whoever still looks at a picture, and so does an output
+ * ring, until what was published before the end is read. */
 static void detach(sg_client *c, int64_t now_ns, const char *why)
 {
     close(c->now.fd);
     c->now.fd = -1;
     sg_map_drop(c->now.ring);
     sg_map_drop(c->now.bell);
-    sg_map_drop(c->now.output);
-    c->now.ring = c->now.bell = c->now.output = NULL;
+    c->now.ring = c->now.bell = NULL;
     memset(&c->now.writer, 0, sizeof c->now.writer);
-    if (!c->writer) {
-        c->read += c->now.reader.read;
-        c->lost += c->now.reader.lost;
-        memset(&c->now.reader, 0, sizeof c->now.reader);
-        sg_output_forget(c);
-    }
+    sg_output_end(c);
     c->failures = 0;
     wait_longer(c, now_ns, why);
     c->last_word[0] = 0;
@@ -177,10 +172,12 @@ static int attach_again(sg_client *c, int64_t now_ns, sg_error *err)
         wait_longer(c, now_ns, e.text);
         return detached(c, now_ns, err);
     }
+    sg_output_drop(c);
     sg_attachment_drop(&c->now);
     c->now = *next;
     free(next);
     if (!c->writer && sg_output_begin(c, &e) != SG_OK) {
+        sg_output_drop(c);
         detach(c, now_ns, e.text);
         return detached(c, now_ns, err);
     }

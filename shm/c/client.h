@@ -83,6 +83,7 @@ struct sg_client {
     char packet[MAX_PACKET];
     uint8_t *body;       /* reader: the message being looked at */
     uint64_t read, lost; /* reader: of former attachments */
+    uint64_t end;        /* reader, detached with a ring: its last message to be read */
     names models, classes;
     known_stream known[SG_MAX_STREAMS]; /* reader: of the output ring */
 };
@@ -94,8 +95,10 @@ void sg_attachment_drop(attachment *a);
 /* client.c: looks at the socket, if it is time to, and attaches anew, if it is time to. */
 int sg_look(sg_client *c, int64_t now_ns, sg_error *err);
 
-/* output.c: what a reader does with a new attachment, and forgets with it. */
+/* output.c: what a reader does with a new attachment; when the appliance is gone, whose ring
+ * it reads to its end; and when it lets go of the ring. */
 int sg_output_begin(sg_client *c, sg_error *err);
-void sg_output_forget(sg_client *c);
+void sg_output_end(sg_client *c);
+void sg_output_drop(sg_client *c);
 
 #endif

@@ -196,6 +196,8 @@ int json_bool(json *j)
     return 0;
 }
 
+int json_null(json *j) { return word(j, "null"); }
+
 /* json_skip counts brackets rather than calling itself: depth costs no stack. What is
  * skipped is not checked further; nothing of it is used. */
 void json_skip(json *j)

@@ -23,6 +23,7 @@ size_t json_text(json *j, char *to, size_t room);
 void json_said(json *j, char *to, size_t room);
 uint64_t json_number(json *j, uint64_t max);         /* a whole number without sign */
 int json_bool(json *j);
+int json_null(json *j);                              /* 1: the value was null, and is read */
 void json_skip(json *j);                             /* any value */
 int json_end(json *j);                               /* 1: all was read, and all was good */
 

@@ -20,11 +20,34 @@ static void forget(names *n)
     memset(n, 0, sizeof *n);
 }
 
-void sg_output_forget(sg_client *c)
+/* sg_output_drop gives the ring back. What was not read of it is lost. */
+void sg_output_drop(sg_client *c)
 {
+    sg_ring_reader *r = &c->now.reader;
+    c->read += r->read;
+    c->lost += r->lost;
+    if (c->now.output != NULL && c->now.fd < 0 && r->next <= c->end)
+        c->lost += c->end + 1 - r->next;
+    memset(r, 0, sizeof *r);
+    sg_map_drop(c->now.output);
+    c->now.output = NULL;
     forget(&c->models);
     forget(&c->classes);
     memset(c->known, 0, sizeof c->known);
+}
+
+/* sg_output_end notes how far the ring goes. The appliance publishes its last frame before it
+ * closes the socket, so whoever has seen the socket's end sees that frame under head. One
+ * that lives on, and has only sent us away, does not keep us by what it adds. */
+void sg_output_end(sg_client *c)
+{
+    if (c->now.output == NULL)
+        return;
+    c->end = load64(c->now.reader.head_at, 0);
+    if (c->now.reader.reason != 0 || c->end > MAX_SEQUENCE || c->end < c->now.reader.next) {
+        c->end = 0; /* nothing is left, or nothing that makes sense */
+        sg_output_drop(c);
+    }
 }
 
 /* set notes the name of number i. Most are told again and again, and known. What there is
@@ -57,6 +80,8 @@ static void set(names *n, unsigned i, const char *name)
 static void list(names *n, json *j, uint64_t first, unsigned max)
 {
     char name[1024];
+    if (json_null(j))
+        return;
     for (json_enter(j, '['); json_more(j, ']'); first++) {
         json_text(j, name, sizeof name);
         if (!j->bad && first <= n->count && first < max)
@@ -76,7 +101,7 @@ static void learn(sg_client *c, const char *text, size_t length)
         if (strcmp(key, "models") == 0) {
             list(&c->models, &j, 0, MAX_MODELS);
         } else if (strcmp(key, "first_class") == 0) {
-            first = json_number(&j, MAX_CLASSES);
+            first = json_null(&j) ? 0 : json_number(&j, MAX_CLASSES);
         } else {
             if (strcmp(key, "classes") == 0)
                 classes = j;
@@ -121,20 +146,21 @@ static int name_stream(sg_client *c, sg_fused *f, sg_error *err)
     return SG_OK;
 }
 
-/* Names in between are learnt on the way; how many is bounded, so that a ring of nothing
- * but names cannot keep the caller. The socket is looked after when there is time. */
-int sg_output_next(sg_client *c, sg_fused *f, sg_error *err)
+/* take reads the next fused frame: 1, or 0 when there is none. Names in between are learnt
+ * on the way; how many is bounded, so that a ring of nothing but names cannot keep the
+ * caller. A ring whose appliance is gone is dropped at its end. */
+static int take(sg_client *c, sg_fused *f, sg_error *err)
 {
-    if (c->writer)
-        return sg_fail(err, SG_E_ARGUMENT, 0,
-                       "read fused frames: this client is a writer: attach with sg_attach_reader");
-    for (int i = 0; c->now.fd >= 0 && i < NAMES_BACK; i++) {
+    int gone = c->now.fd < 0;
+    for (int i = 0; c->now.output != NULL && i < NAMES_BACK; i++) {
         sg_message m;
-        int code = sg_ring_next(&c->now.reader, &m, c->body, c->now.reader.payload, err);
-        if (code < 0)
+        int code = 0;
+        if (!gone || c->now.reader.next <= c->end)
+            code = sg_ring_next(&c->now.reader, &m, c->body, c->now.reader.payload, err);
+        if (code <= 0 && gone)
+            sg_output_drop(c);
+        if (code <= 0)
             return code;
-        if (code == 0)
-            break;
         if (m.kind == SG_KIND_JSON)
             learn(c, (const char *)c->body, m.length);
         if (m.kind != SG_KIND_FUSED)
@@ -144,8 +170,30 @@ int sg_output_next(sg_client *c, sg_fused *f, sg_error *err)
             code = name_stream(c, f, err);
         return code == SG_OK ? 1 : code;
     }
-    int code = sg_look(c, sg_now(), err);
-    return code == SG_OK ? 0 : code;
+    return 0;
+}
+
+/* The ring first, then the socket; and when that has ended the ring once more, for what was
+ * published in between. */
+int sg_output_next(sg_client *c, sg_fused *f, sg_error *err)
+{
+    if (c->writer)
+        return sg_fail(err, SG_E_ARGUMENT, 0,
+                       "read fused frames: this client is a writer: attach with sg_attach_reader");
+    for (;;) {
+        sg_error e;
+        int code = take(c, f, err);
+        if (code != 0)
+            return code;
+        if (c->now.fd < 0 && c->now.output != NULL)
+            continue; /* names alone so far; the ring's end is near */
+        code = sg_look(c, sg_now(), &e);
+        if (code == SG_E_DETACHED && c->now.output != NULL)
+            continue;
+        if (code != SG_OK && err != NULL)
+            *err = e;
+        return code;
+    }
 }
 
 const char *sg_output_model(const sg_client *c, unsigned index)

@@ -4,7 +4,8 @@
 #include <stdio.h>
 
 /* The packets of the attach protocol. Unknown keys are skipped, so that a later release may
- * say more; known ones must hold what was agreed, within the bounds of the struct. */
+ * say more; known ones must hold what was agreed, within the bounds of the struct, or null,
+ * which is as good as no such key. An element of a list is never null. */
 
 static int is(const char *key, const char *name) { return strcmp(key, name) == 0; }
 
@@ -15,6 +16,8 @@ static void read_camera(reply *r, json *j)
     uint32_t epoch = 0;
     for (json_enter(j, '{'); json_more(j, '}');) {
         json_key(j, key, sizeof key);
+        if (json_null(j))
+            continue;
         if (is(key, "name"))
             json_text(j, name, sizeof name);
         else if (is(key, "stream_epoch"))
@@ -33,8 +36,11 @@ static void read_camera(reply *r, json *j)
 /* read_value reads what stands behind one key of an answer. */
 static void read_value(reply *r, json *j, const char *key)
 {
+    if (json_null(j))
+        return;
     if (is(key, "ok")) {
         r->ok = json_bool(j);
+        r->said = 1;
     } else if (is(key, "abi")) {
         r->abi = (uint32_t)json_number(j, UINT32_MAX);
     } else if (is(key, "replica")) {
@@ -75,6 +81,9 @@ int reply_read(reply *r, const char *packet, size_t length, sg_error *err)
         return sg_fail(err, SG_E_PROTOCOL, 0,
                        "answer of %zu bytes is not as agreed from byte %td on: is that socket skewgate's?", length,
                        j.at - packet);
+    if (!r->said)
+        return sg_fail(err, SG_E_PROTOCOL, 0, "answer of %zu bytes says neither yes nor no: is that socket skewgate's?",
+                       length);
     return SG_OK;
 }
 
@@ -83,7 +92,7 @@ int reply_read(reply *r, const char *packet, size_t length, sg_error *err)
 int event_read(event *e, const char *packet, size_t length, sg_error *err)
 {
     char key[64];
-    json j = json_of(packet, length), camera = j, epoch = j;
+    json j = json_of(packet, length), camera = json_of("null", 4), epoch = camera;
     memset(e, 0, sizeof *e);
     for (json_enter(&j, '{'); json_more(&j, '}');) {
         json_key(&j, key, sizeof key);
@@ -103,8 +112,10 @@ int event_read(event *e, const char *packet, size_t length, sg_error *err)
     }
     int good = json_end(&j);
     if (good && is(e->name, "stream_epoch")) {
-        json_text(&camera, e->camera, sizeof e->camera);
-        e->epoch = (uint32_t)json_number(&epoch, UINT32_MAX);
+        if (!json_null(&camera))
+            json_text(&camera, e->camera, sizeof e->camera);
+        if (!json_null(&epoch))
+            e->epoch = (uint32_t)json_number(&epoch, UINT32_MAX);
         good = !camera.bad && !epoch.bad;
     }
     if (!good)

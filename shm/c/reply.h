@@ -5,7 +5,7 @@
 #include "client.h"
 
 typedef struct reply {
-    int ok;
+    int said, ok; /* said: there was an ok */
     uint32_t abi;
     uint64_t replica;
     char unit[SG_NAME_BYTES], model[SG_NAME_BYTES];

@@ -281,7 +281,9 @@ typedef struct sg_fused {
 /* sg_output_next reads the oldest fused frame not yet read, of those published since the
  * attachment: 1, or 0 when there is none. SG_E_MALFORMED concerns one frame; go on. When
  * there is nothing to read it looks at the socket, and returns SG_E_DETACHED and
- * SG_E_REATTACHED as publishing does. */
+ * SG_E_REATTACHED as publishing does. Frames published before the appliance went come
+ * first, also when another call has noticed its end; a re-attachment gives them up, and
+ * counts them lost. */
 SG_API int sg_output_next(sg_client *c, sg_fused *f, sg_error *err);
 
 /* Names of a frame's models and classes, until the next sg_output_next. NULL: not told

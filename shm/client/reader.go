@@ -15,11 +15,14 @@ const lookBack = 127
 type Reader struct {
 	session *session
 	streams streams
-	ring    *shm.Reader
+	output  *shm.Segment // nil: given back
+	ring    *shm.Reader  // of output
 	decoder sink.Decoder
 	header  shm.SlotHeader
 	body    []byte
-	skipped uint64
+
+	last             uint64 // detached: the ring's last message to be read
+	read, lost, skip uint64 // of former attachments; skip of the present one too
 }
 
 // AttachReader asks the appliance for its output ring and all frame rings. It waits at
@@ -30,7 +33,7 @@ func AttachReader(o Options) (*Reader, error) {
 	if r.session, err = newSession(&o, hello{Role: "reader"}); err != nil {
 		return nil, err
 	}
-	r.session.adopt, r.session.hear, r.session.forget = r.adopt, r.hear, r.streams.forget
+	r.session.adopt, r.session.hear, r.session.forget = r.adopt, r.hear, r.forget
 	if err := r.session.attach(); err != nil {
 		return nil, fmt.Errorf("attach to the output ring: %w", err)
 	}
@@ -47,10 +50,16 @@ func (r *Reader) adopt(s *said, mapped map[string]*shm.Segment) error {
 	if err != nil {
 		return err
 	}
-	if r.ring, err = shm.NewReader(output.Bytes()); err != nil {
+	ring, err := shm.NewReader(output.Bytes())
+	if err != nil {
 		return err
 	}
-	r.decoder, r.body = sink.Decoder{}, make([]byte, r.ring.PayloadBytes())
+	if err := r.streams.take(s, mapped); err != nil {
+		return err
+	}
+	// From here on the former ring, if its end was not read, is given up for this one.
+	r.drop()
+	r.decoder, r.body = sink.Decoder{}, make([]byte, ring.PayloadBytes())
 	back.Rewind(lookBack)
 	for range lookBack {
 		n, ok, err := back.Next(&r.header, r.body)
@@ -66,7 +75,34 @@ func (r *Reader) adopt(s *said, mapped map[string]*shm.Segment) error {
 			}
 		}
 	}
-	return r.streams.take(s, mapped)
+	r.ring, r.output, r.session.keep = ring, output, output
+	return nil
+}
+
+// forget is called when the connection has ended. The appliance publishes its last frame
+// before that, so all of them are under the head of now. One that lives on, and has only
+// sent this reader away, does not keep it by what it adds.
+func (r *Reader) forget() {
+	r.streams.forget()
+	if r.output != nil && r.session.stage == attached {
+		r.last = r.position() + r.ring.Pending()
+	}
+}
+
+// position is the last message read, or lost.
+func (r *Reader) position() uint64 { return r.ring.Start() + r.ring.Read() + r.ring.Lost() }
+
+// drop gives the ring back. What was not read of it is lost.
+func (r *Reader) drop() {
+	if r.output == nil {
+		return
+	}
+	r.read, r.lost = r.read+r.ring.Read(), r.lost+r.ring.Lost()
+	if r.session.stage != attached && r.last > r.position() {
+		r.lost += r.last - r.position()
+	}
+	_ = r.output.Close()
+	r.output, r.ring, r.session.keep = nil, nil, nil
 }
 
 func (r *Reader) hear(e *said) {
@@ -76,28 +112,44 @@ func (r *Reader) hear(e *said) {
 }
 
 // Next returns the oldest frame not yet read, nil when there is none. It is valid until
-// the next call. Frames published before the attachment are not seen.
+// the next call. Frames published before the attachment are not seen; those published
+// before the appliance went come before ErrDetached, also when another call has noticed
+// its end. A re-attachment gives them up, and counts them lost.
 func (r *Reader) Next(nowNS int64) (*sink.Frame, error) {
-	// First the ring, then the socket: what was published before the end is read before it.
-	if r.session.stage == attached {
+	for {
 		if f, err := r.next(nowNS); f != nil || err != nil {
 			return f, err
 		}
+		// The ring first, then the socket; and when that has ended the ring once more, for
+		// what was published in between.
+		err := r.session.advance(nowNS)
+		if err == nil || r.output == nil || r.session.stage == attached {
+			return nil, err
+		}
 	}
-	if err := r.session.advance(nowNS); err != nil {
-		return nil, err
-	}
-	return r.next(nowNS)
 }
 
+// next reads on in the ring. One whose appliance is gone is dropped at its end.
 func (r *Reader) next(nowNS int64) (*sink.Frame, error) {
-	for {
-		n, ok, err := r.ring.Next(&r.header, r.body)
+	gone := r.session.stage != attached
+	for r.output != nil {
+		var n int
+		var ok bool
+		var err error
+		if !gone || r.position() < r.last {
+			n, ok, err = r.ring.Next(&r.header, r.body)
+		}
 		if err != nil {
-			r.session.leave(nowNS, err)
+			if !gone {
+				r.session.leave(nowNS, err)
+			}
+			r.drop()
 			return nil, r.session.detached()
 		}
 		if !ok {
+			if gone {
+				r.drop()
+			}
 			return nil, nil
 		}
 		if r.header.Kind == shm.KindJSON {
@@ -111,18 +163,34 @@ func (r *Reader) next(nowNS int64) (*sink.Frame, error) {
 		}
 		switch {
 		case errors.Is(err, sink.ErrNames), errors.Is(err, sink.ErrRecord):
-			r.skipped++ // that message alone
+			r.skip++ // that message alone
 		case err != nil:
 			return nil, err
 		}
 	}
+	return nil, nil
 }
 
-// Read counts the messages read, names included; Lost those overwritten before they could
-// be; Skipped those read that could not be understood. All since the attachment.
-func (r *Reader) Read() uint64    { return r.ring.Read() }
-func (r *Reader) Lost() uint64    { return r.ring.Lost() }
-func (r *Reader) Skipped() uint64 { return r.skipped }
+// Read counts the messages read, names included; Lost those overwritten or given up
+// before they could be; Skipped those read that could not be understood. All since
+// AttachReader.
+func (r *Reader) Read() uint64 {
+	if r.output == nil {
+		return r.read
+	}
+	return r.read + r.ring.Read()
+}
+
+// Lost is explained at Read.
+func (r *Reader) Lost() uint64 {
+	if r.output == nil {
+		return r.lost
+	}
+	return r.lost + r.ring.Lost()
+}
+
+// Skipped is explained at Read.
+func (r *Reader) Skipped() uint64 { return r.skip }
 
 // Stream returns the number of a camera.
 func (r *Reader) Stream(camera string) (int, error) { return r.streams.number(camera) }
@@ -145,4 +213,8 @@ func (r *Reader) Valid(stream int, seq uint64) bool { return r.streams.valid(str
 func (r *Reader) Draining() bool { return r.session.draining }
 
 // Close detaches.
-func (r *Reader) Close() error { return r.session.close() }
+func (r *Reader) Close() error {
+	err := r.session.close()
+	r.drop()
+	return err
+}

@@ -43,7 +43,8 @@ type session struct {
 	buffer   []byte
 	adopt    func(s *said, mapped map[string]*shm.Segment) error
 	hear     func(*said)
-	forget   func() // before the memory is given back
+	forget   func()       // before the memory is given back
+	keep     *shm.Segment // outlives the connection; whoever set it closes it
 
 	stage    stage
 	fd       int
@@ -215,7 +216,9 @@ func (s *session) leave(nowNS int64, why error) {
 func (s *session) drop() {
 	s.forget()
 	for _, segment := range s.segments {
-		_ = segment.Close()
+		if segment != s.keep {
+			_ = segment.Close()
+		}
 	}
 	s.segments = nil
 	if s.fd >= 0 {

@@ -2,8 +2,10 @@ package client
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -25,13 +27,14 @@ type hello struct {
 	Client   string `json:"client,omitempty"`
 }
 
-// said is whatever the appliance says: an answer, a refusal or an event.
+// said is whatever the appliance says: an answer, a refusal or an event. A null is as good
+// as no such key, but for an element of a list, which is never null.
 type said struct {
-	OK      *bool    `json:"ok"`
-	ABI     int      `json:"abi"`
-	Unit    string   `json:"unit"`
-	Cameras []camera `json:"cameras"`
-	Files   []string `json:"files"`
+	OK      *bool     `json:"ok"`
+	ABI     int       `json:"abi"`
+	Unit    string    `json:"unit"`
+	Cameras []*camera `json:"cameras"`
+	Files   []*string `json:"files"`
 
 	Code  string `json:"code"`
 	Error string `json:"error"`
@@ -92,7 +95,10 @@ func receive(fd int, buffer []byte) (*said, []*os.File, error) {
 		err = fmt.Errorf("%w: a packet was longer than %d bytes or had more than %d files", ErrProtocol, maxPacketBytes, maxFiles)
 	default:
 		var s said
-		if err = json.Unmarshal(buffer[:n], &s); err == nil {
+		err = json.Unmarshal(buffer[:n], &s)
+		// An event of a later release may use our keys as it likes.
+		var odd *json.UnmarshalTypeError
+		if err == nil || errors.As(err, &odd) && s.OK == nil && s.Event != "stream_epoch" {
 			return &s, files, nil
 		}
 		err = fmt.Errorf("%w: %w", ErrProtocol, err)
@@ -137,17 +143,21 @@ func answered(s *said, files []*os.File) (map[string]*os.File, error) {
 	case s.ABI != shm.Version:
 		closeAll(files)
 		return nil, fmt.Errorf("%w: the appliance speaks ABI version %d, this program %d", ErrProtocol, s.ABI, shm.Version)
+	case slices.Contains(s.Files, nil) || slices.Contains(s.Cameras, nil):
+		closeAll(files)
+		return nil, fmt.Errorf("%w: a camera or file of the answer is null", ErrProtocol)
 	case len(files) != len(s.Files):
 		closeAll(files)
 		return nil, fmt.Errorf("%w: %d files are named, %d came", ErrProtocol, len(s.Files), len(files))
 	}
 	named := make(map[string]*os.File, len(files))
 	for i, f := range files {
-		if named[s.Files[i]] != nil {
+		name := *s.Files[i]
+		if named[name] != nil {
 			closeAll(files)
-			return nil, fmt.Errorf("%w: the file %q came twice", ErrProtocol, s.Files[i])
+			return nil, fmt.Errorf("%w: the file %q came twice", ErrProtocol, name)
 		}
-		named[s.Files[i]] = f
+		named[name] = f
 	}
 	return named, nil
 }

@@ -5,7 +5,7 @@ import struct
 import threading
 
 import skewgate_shm
-from skewgate_shm import Reader, ring
+from skewgate_shm import Detached, Reader, ring
 
 from . import Case, segments
 from .appliance import Appliance
@@ -56,6 +56,23 @@ class Readers(Case):
     def test_parse_fused_agrees(self):
         got = ring.parse_fused(self.record(7), self.NAMES["models"], self.NAMES["classes"], "box-7", "gate")
         self.assertEqual((7, "gate", "car", None), (got.seq, got.camera, got.boxes[0].label, got.generation))
+
+    def test_the_last_frames_come_before_the_end(self):
+        with self.assertLogs("skewgate_shm", logging.WARNING), Appliance() as a, Reader.attach(a.path) as r:
+            w = self.tell(a)
+            w.publish(self.record(1))
+            self.assertEqual(1, r.next().seq)
+            for seq in (2, 3):
+                w.publish(self.record(seq))
+            a.stop()
+            with self.assertRaises(Detached):  # another call notices the end
+                for _ in range(10**6):
+                    r.poll()
+            self.assertFalse(r.attached)
+            self.assertEqual([2, 3], [r.next().seq, r.next().seq])
+            with self.assertRaises(Detached):
+                r.next()
+            self.assertEqual((4, 0), (r.read, r.lost))  # with the names
 
     def test_iteration_goes_on_through_a_restart(self):
         with self.assertLogs("skewgate_shm", logging.WARNING), Appliance() as a, Reader.attach(a.path) as r:

@@ -28,6 +28,8 @@ var clockReaders = map[string]string{
 	"appliance/capture":   "a picture's arrival is stamped where it arrives",
 	"appliance/supervise": "deadlines of processes are real time",
 	"appliance":           "its loop reads the time once a turn and hands it to every step; its status says how old things are",
+
+	"shm/client/example_detector": "it stands for somebody else's program, which has a clock of its own",
 }
 
 // goStarters may start goroutines outside of tests. Where there is none, a test needs no waiting.

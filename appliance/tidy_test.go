@@ -46,6 +46,7 @@ var importTable = []importRule{
 	{pkg: "shm/client", ours: []string{"shm", "appliance/detect", "appliance/sink"}, never: map[string]string{
 		"time": "a library in somebody else's program: times are arguments",
 	}, reach: leafReach},
+	{pkg: "shm/client/example_detector", ours: []string{"shm/client", "appliance/detect"}, reach: leafReach},
 	{pkg: "shm/python", ours: nil},
 	{pkg: "appliance/clock", reach: leafReach},
 	{pkg: "appliance/detect/...", ours: []string{"appliance/detect"}, reach: leafReach},

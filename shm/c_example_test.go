@@ -59,18 +59,25 @@ func testCExampleDetector(t *testing.T, c *cBuild) {
 	if i := g.reader.Info(); i.State != StateReady {
 		t.Errorf("state %v", i.State)
 	}
-	app.stop()
-	_ = conn
-	again := newCGrant(t, "bright", 0, "gate")
-	app.mu.Lock()
-	app.answer = again.answer
-	app.mu.Unlock()
-	app.start()
-	conn = app.next()
-	look(again, 200)
-	app.say(conn, `{"event":"drain"}`)
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("asked to drain it ended with %v", err)
+	// A death, then an orderly end: it waits for the next appliance in both cases.
+	for _, last := range []string{"", `{"event":"drain"}`} {
+		if last != "" {
+			app.say(conn, last)
+		}
+		app.stop()
+		g = newCGrant(t, "bright", 0, "gate")
+		app.mu.Lock()
+		app.answer = g.answer
+		app.mu.Unlock()
+		app.start()
+		conn = app.next()
+		look(g, 200)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
+		t.Errorf("it ended with %v, want it to run until it is told to end", err)
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 )
 
+// CheckName says whether s can be a model, unit or camera name; what it is, for the error.
+func CheckName(what, s string) error { return checkName(what, s) }
+
 // checkName says whether s can be a model, unit or camera name: 1…63 bytes of UTF-8
 // without control characters.
 func checkName(what, s string) error {

@@ -51,13 +51,16 @@ func buildOldC(t *testing.T, dir string) {
 func TestForeignDetectorInC(t *testing.T) {
 	b := newBox(t, brought())
 	b.reachable()
-	buildC(t, "../../shm/c", b.path("c"))
+	s := exampleC(t, b)
 	buildOldC(t, b.path("old"))
-	s := &script{
-		argv: func(model string) []string { return []string{b.path("c/example_detector"), model} },
-		old:  func(model string) []string { return []string{b.path("old/example_detector"), model} },
-	}
+	s.old = func(model string) []string { return []string{b.path("old/example_detector"), model} }
 	s.live(t, b)
+}
+
+func exampleC(t *testing.T, b *box) *script {
+	t.Helper()
+	buildC(t, "../../shm/c", b.path("c"))
+	return &script{argv: func(model string) []string { return []string{b.path("c/example_detector"), model} }}
 }
 
 // A C detector with a source of its own: JSON by capture time, no frame ring. Every second

@@ -35,21 +35,24 @@ func python(t *testing.T, b *box) (path string, env func(library string) []strin
 func TestForeignDetectorInPython(t *testing.T) {
 	b := newBox(t, brought())
 	b.reachable()
-	buildC(t, "../../shm/c", b.path("c"))
+	s := examplePython(t, b)
 	buildOldC(t, b.path("old"))
-	path, env := python(t, b)
-	example := func(model string) []string {
-		return []string{path, b.path("python/examples/detector.py"), model, "shapes"}
-	}
-	s := &script{
-		argv: example,
-		old: func(model string) []string {
-			return append([]string{"env", "SKEWGATE_SHM_LIB=" + b.path("old/libskewgate_shm.so")}, example(model)...)
-		},
-		env:   env(b.path("c/libskewgate_shm.so")),
-		stays: true,
+	s.old = func(model string) []string {
+		return append([]string{"env", "SKEWGATE_SHM_LIB=" + b.path("old/libskewgate_shm.so")}, s.argv(model)...)
 	}
 	s.live(t, b)
+}
+
+func examplePython(t *testing.T, b *box) *script {
+	t.Helper()
+	buildC(t, "../../shm/c", b.path("c"))
+	path, env := python(t, b)
+	return &script{
+		argv: func(model string) []string {
+			return []string{path, b.path("python/examples/detector.py"), model, "shapes"}
+		},
+		env: env(b.path("c/libskewgate_shm.so")),
+	}
 }
 
 // jsonInPython answers every second picture with JSON and the others with no boxes at all,

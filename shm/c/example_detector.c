@@ -1,4 +1,5 @@
-/* A whole detector: finds the brightest block in each new picture of its first camera.
+/* A whole detector: finds the brightest block in each new picture of its first camera, until
+ * it is told to end (Ctrl-C, SIGTERM). When the appliance ends it waits for the next.
  *
  *     example_detector MODEL        which the configuration has as `command: attach` */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
@@ -35,7 +36,7 @@ int main(int argc, char **argv)
         return fprintf(stderr, "%s\n", err.text), 1;
     sg_set_state(c, SG_STATE_READY);
     uint64_t last = 0;
-    while (!sg_draining(c)) {
+    for (;;) {
         sg_frame f;
         int code = sg_newest(c, 0, &f, &err);
         if (code == 1 && f.sequence != last && f.format == SG_FORMAT_I420) {
@@ -46,11 +47,9 @@ int main(int argc, char **argv)
                 code = sg_publish_boxes(c, &of, &box, 1, &err);
         }
         if (code == SG_E_REATTACHED)
-            last = 0;
+            last = 0; /* the next appliance counts its pictures anew */
         else if (code < 0 && code != SG_E_DETACHED)
             return fprintf(stderr, "%s\n", err.text), sg_close(c), 1;
         nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
-    sg_close(c);
-    return 0;
 }

@@ -228,7 +228,7 @@ SG_API int sg_publish_text(sg_client *c, sg_message *m, const char *text, size_t
 SG_API int sg_poll(sg_client *c, int64_t now_ns, sg_error *err);
 SG_API int sg_heartbeat(sg_client *c, int64_t now_ns);
 SG_API int sg_set_state(sg_client *c, int state); /* enum sg_state; kept through re-attachment */
-SG_API int sg_draining(const sg_client *c);       /* 1: asked to finish; close soon */
+SG_API int sg_draining(const sg_client *c);       /* 1: it is about to end: answer what is in hand; going on is right too */
 SG_API int sg_attached(const sg_client *c);
 SG_API int64_t sg_now(void);                      /* CLOCK_MONOTONIC */
 

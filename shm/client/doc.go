@@ -13,6 +13,8 @@
 //		err = w.Boxes(client.MessageOf(gate, &f, now()), boxes)
 //	}
 //
+// Package example_detector beside this one is a whole detector to begin with.
+//
 // It starts no goroutine and reads no clock: now is CLOCK_MONOTONIC in nanoseconds and the
 // caller's argument. A Writer or Reader belongs to one goroutine.
 //

@@ -27,10 +27,10 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for seen := uint64(0); !w.Draining(); time.Sleep(time.Millisecond) {
+	for seen := uint64(0); ; time.Sleep(time.Millisecond) {
 		f, ok, err := w.Newest(gate, now())
 		if errors.Is(err, client.ErrDetached) || errors.Is(err, client.ErrReattached) {
-			seen = 0 // it comes back by itself
+			seen = 0 // the appliance restarts; the next one counts its pictures anew
 			continue
 		} else if err != nil {
 			log.Fatal(err)
@@ -48,7 +48,6 @@ func Example() {
 			log.Print(err)
 		}
 	}
-	_ = w.Close()
 }
 
 // bright stands for the detector's own work.

@@ -21,6 +21,9 @@ type stream struct {
 func (t *streams) take(s *said, mapped map[string]*shm.Segment) error {
 	t.forget()
 	for _, c := range s.Cameras {
+		if err := shm.CheckName("camera", c.Name); err != nil {
+			return fmt.Errorf("%w: %w", ErrProtocol, err)
+		}
 		i := t.find(c.Name)
 		if i < 0 {
 			i = len(t.all)

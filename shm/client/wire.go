@@ -61,7 +61,11 @@ func dial(path string, greeting []byte) (fd int, err error) {
 	}
 	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
 		_ = unix.Close(fd)
-		return -1, fmt.Errorf("connect to %s: %w", path, err)
+		cure := ""
+		if err == unix.ENOENT || err == unix.ECONNREFUSED {
+			cure = " (is `skewgate run` up? another place goes into SKEWGATE_ATTACH)"
+		}
+		return -1, fmt.Errorf("connect to %s: %w%s", path, err, cure)
 	}
 	if _, err := unix.SendmsgN(fd, greeting, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL); err != nil {
 		_ = unix.Close(fd)

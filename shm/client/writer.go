@@ -22,7 +22,10 @@ type Writer struct {
 // command: attach. It waits at most two seconds. A *RefusedError is the appliance's no.
 func AttachWriter(o Options, model string, replica uint32) (*Writer, error) {
 	w := &Writer{state: shm.StateReady}
-	var err error
+	err := shm.CheckName("model", model)
+	if err != nil {
+		return nil, err
+	}
 	if w.session, err = newSession(&o, hello{Role: "writer", Model: model, Replica: replica}); err != nil {
 		return nil, err
 	}
@@ -183,7 +186,8 @@ func (w *Writer) Newest(stream int, nowNS int64) (Frame, bool, error) {
 // Valid says whether all that was read of picture seq so far was of that picture.
 func (w *Writer) Valid(stream int, seq uint64) bool { return w.streams.valid(stream, seq) }
 
-// Draining says that the appliance asked to finish: publish what is in hand, then Close.
+// Draining says that the appliance is about to end: publish what is in hand. Going on is
+// right, too: the end shows as ErrDetached, and the next appliance is attached to.
 func (w *Writer) Draining() bool { return w.session.draining }
 
 // Close detaches. The appliance sees the end at once.

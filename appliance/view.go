@@ -100,10 +100,7 @@ func (p *path) viewReplica(now clock.Mono, r *replica) status.Model {
 	for _, c := range r.cameras {
 		s.Cameras = append(s.Cameras, c.cfg.Name)
 	}
-	if info.HeartbeatNS != 0 {
-		age := now.Sub(clock.Mono(info.HeartbeatNS)).Milliseconds()
-		s.HeartbeatAgeMS = &age
-	}
+	s.HeartbeatAgeMS, s.HeartbeatNote = status.HeartbeatAge(info.HeartbeatNS, int64(clock.Now()))
 	if r.foreign != nil {
 		s.Foreign, s.State = true, "absent"
 		if peer := r.foreign.heard.Peer; peer != nil {

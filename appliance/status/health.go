@@ -106,6 +106,7 @@ func examineModel(f []Finding, m *Model, d *Document) []Finding {
 			fmt.Sprintf("detector %s is down: %s", name, lastWords(d, "detect/"+name)),
 			"it is restarted by itself with growing back-off; the last stderr lines are in `skewgate status --json`"})
 	case "ready":
+		f = examineHeartbeat(f, m, name, "detector "+name)
 		if m.HeartbeatAgeMS != nil && *m.HeartbeatAgeMS > HeartbeatStaleMS {
 			f = append(f, Finding{CodeModelDown, SeverityError, name,
 				fmt.Sprintf("detector %s has not given a heartbeat for %d ms", name, *m.HeartbeatAgeMS),
@@ -120,6 +121,16 @@ func examineModel(f []Finding, m *Model, d *Document) []Finding {
 	return f
 }
 
+// examineHeartbeat names a heartbeat by which nobody can tell whether the detector lives.
+func examineHeartbeat(f []Finding, m *Model, name, who string) []Finding {
+	if m.HeartbeatNote == "" {
+		return f
+	}
+	return append(f, Finding{CodeModelDown, SeverityWarning, name,
+		fmt.Sprintf("the heartbeat of %s makes no sense (%s), so it does not tell whether it lives", who, m.HeartbeatNote),
+		"it writes a wrong time into its ring: heartbeats are CLOCK_MONOTONIC in ns, see shm/ABI.md"})
+}
+
 // examineForeign looks at a detector that attaches by itself.
 func examineForeign(f []Finding, m *Model, name string) []Finding {
 	if m.Peer == nil {
@@ -128,6 +139,7 @@ func examineForeign(f []Finding, m *Model, name string) []Finding {
 			"start it; it attaches through attach.sock by itself, and frames do not wait for it until then"})
 	}
 	who := fmt.Sprintf("detector %s (pid %d, uid %d, %s)", name, m.Peer.PID, m.Peer.UID, m.Peer.Client)
+	f = examineHeartbeat(f, m, name, who)
 	if m.HeartbeatAgeMS != nil && *m.HeartbeatAgeMS > HeartbeatStaleMS {
 		f = append(f, Finding{CodeModelDown, SeverityWarning, name,
 			fmt.Sprintf("%s has not given a heartbeat for %d ms", who, *m.HeartbeatAgeMS),

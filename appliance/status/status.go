@@ -54,7 +54,8 @@ type Model struct {
 	Foreign        bool              `json:"foreign,omitempty"`
 	Peer           *Peer             `json:"peer,omitempty"` // who is attached
 	Provider       string            `json:"provider,omitempty"`
-	HeartbeatAgeMS *int64            `json:"heartbeat_age_ms"`
+	HeartbeatAgeMS *int64            `json:"heartbeat_age_ms"`         // null: none yet, or see the note
+	HeartbeatNote  string            `json:"heartbeat_note,omitempty"` // future or negative: the word makes no sense
 	RingEpoch      uint64            `json:"ring_epoch"`
 	Written        uint64            `json:"written"`
 	Read           uint64            `json:"read"`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,7 +23,8 @@ type ringRow struct {
 	PID            uint32   `json:"pid"`  // of the writer, by its own word; 0 = none yet
 	RingEpoch      uint32   `json:"ring_epoch"`
 	State          string   `json:"state"`
-	HeartbeatAgeMS *int64   `json:"heartbeat_age_ms"` // null before the first
+	HeartbeatAgeMS *int64   `json:"heartbeat_age_ms"`         // null before the first, or with a note
+	HeartbeatNote  string   `json:"heartbeat_note,omitempty"` // future or negative: the writer's word makes no sense
 	Slots          int      `json:"slots"`
 	PayloadBytes   int      `json:"payload_bytes"`
 	Written        uint64   `json:"written"` // over the ring's life
@@ -70,7 +72,6 @@ func ringRows(cmd *cobra.Command, o *client.Observer, f *ringFlags) ([]ringRow, 
 	if err := json.Unmarshal(body, &d); err != nil {
 		return nil, fmt.Errorf("read the appliance's answer: %w", err)
 	}
-	now := clock.Now()
 	var rows []ringRow
 	for i := range o.Rings() {
 		r := &o.Rings()[i]
@@ -81,7 +82,7 @@ func ringRows(cmd *cobra.Command, o *client.Observer, f *ringFlags) ([]ringRow, 
 		if reader, err := r.Reader(); err != nil {
 			row.Fault = err.Error()
 		} else {
-			row.take(reader.Info(), now)
+			row.take(reader.Info())
 		}
 		for j := range d.Models {
 			if m := &d.Models[j]; !r.Output && fmt.Sprintf("%s/%d", m.Name, m.Replica) == r.Name {
@@ -91,15 +92,15 @@ func ringRows(cmd *cobra.Command, o *client.Observer, f *ringFlags) ([]ringRow, 
 		rows = append(rows, row)
 	}
 	for i := range o.Frames() {
-		rows = append(rows, frameRow(&o.Frames()[i], now))
+		rows = append(rows, frameRow(&o.Frames()[i]))
 	}
 	return rows, nil
 }
 
-func (row *ringRow) take(info shm.RingInfo, now clock.Mono) {
+func (row *ringRow) take(info shm.RingInfo) {
 	row.PID, row.RingEpoch, row.State = info.PID, info.RingEpoch, info.State.String()
 	row.Slots, row.PayloadBytes, row.Written = info.Slots, info.PayloadBytes, info.Head
-	row.HeartbeatAgeMS = ageMS(info.HeartbeatNS, now)
+	row.HeartbeatAgeMS, row.HeartbeatNote = status.HeartbeatAge(info.HeartbeatNS, int64(clock.Now()))
 }
 
 // account adds the appliance's reader. Its figures are up to 0.2 s old.
@@ -115,7 +116,7 @@ func (row *ringRow) account(m *status.Model) {
 	}
 }
 
-func frameRow(f *client.ObservedFrames, now clock.Mono) ringRow {
+func frameRow(f *client.ObservedFrames) ringRow {
 	row := ringRow{Ring: "frames/" + f.Camera, Kind: "frames"}
 	reader, err := f.Reader()
 	if err != nil {
@@ -125,16 +126,9 @@ func frameRow(f *client.ObservedFrames, now clock.Mono) ringRow {
 	info := reader.Info()
 	row.PID, row.RingEpoch, row.State = info.PID, info.RingEpoch, info.State.String()
 	row.Slots, row.PayloadBytes, row.Written = info.Slots, info.PixelBytes, info.Head
-	row.StreamEpoch, row.HeartbeatAgeMS = info.StreamEpoch, ageMS(info.HeartbeatNS, now)
+	row.StreamEpoch = info.StreamEpoch
+	row.HeartbeatAgeMS, row.HeartbeatNote = status.HeartbeatAge(info.HeartbeatNS, int64(clock.Now()))
 	return row
-}
-
-func ageMS(heartbeatNS int64, now clock.Mono) *int64 {
-	if heartbeatNS == 0 {
-		return nil
-	}
-	age := now.Sub(clock.Mono(heartbeatNS)).Milliseconds()
-	return &age
 }
 
 func printRings(out io.Writer, rows []ringRow) error {
@@ -145,7 +139,7 @@ func printRings(out io.Writer, rows []ringRow) error {
 		if r.PID != 0 {
 			writer = fmt.Sprintf("pid %d", r.PID)
 		}
-		heartbeat := "-"
+		heartbeat := cmp.Or(r.HeartbeatNote, "-")
 		if r.HeartbeatAgeMS != nil {
 			heartbeat = (time.Duration(*r.HeartbeatAgeMS) * time.Millisecond).String()
 		}

@@ -27,7 +27,7 @@ import (
 // readOnly are the correlator's methods that change nothing a decision depends on. Stream and
 // Model enter names, which the messages bring along.
 var readOnly = []string{
-	"AppendNote", "AppendSkew", "AppendTables", "CheckIdentities", "Counters", "Dead", "Live", "Model", "ModelName", "Models",
+	"AppendFigures", "AppendNote", "AppendSkew", "AppendTables", "CheckIdentities", "Counters", "Dead", "Final", "Live", "Model", "ModelName", "Models",
 	"NextDeadline", "Pending", "Skew", "SkewOverflow", "Stream", "StreamName",
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/skewgate/skewgate/appliance/clock"
@@ -103,6 +104,31 @@ func (p *pair) check() {
 	}
 	if diff := cmp.Diff(want2, got2); diff != "" {
 		p.t.Fatalf("lags differ (-naive +correlator):\n%s", diff)
+	}
+}
+
+// checkFigures compares what is measured on the way.
+func (p *pair) checkFigures() {
+	p.t.Helper()
+	sorted := cmp.Options{
+		cmpopts.EquateEmpty(),
+		cmpopts.SortSlices(func(a, b Pair) bool { return a.A+"|"+a.B < b.A+"|"+b.B }),
+		cmpopts.SortSlices(func(a, b Alone) bool { return a.Model < b.Model }),
+	}
+	for _, got := range p.c.AppendFigures(nil, clock.Mono(p.v.now)) {
+		name := got.Unit + "/" + got.Camera
+		want := p.v.figures.of(name).look(p.v, name)
+		want.Unit, want.Camera = got.Unit, got.Camera
+		if diff := cmp.Diff(want, got, sorted); diff != "" {
+			p.t.Fatalf("figures of %s differ (-naive +correlator):\n%s", name, diff)
+		}
+	}
+	want := Final{
+		HorizonNS: p.v.horizon(), SkewNS: p.v.values(p.v.figures.final, 1<<16),
+		Beyond: uint64(p.v.figures.beyond), BeyondNS: p.v.values(p.v.figures.beyondNS, 64), Cut: uint64(p.v.figures.cut),
+	}
+	if diff := cmp.Diff(want, p.c.Final(clock.Mono(p.v.now)), cmpopts.EquateEmpty()); diff != "" {
+		p.t.Fatalf("final skew differs (-naive +correlator):\n%s", diff)
 	}
 }
 
@@ -272,7 +298,11 @@ func (w world) run(t *rapid.T) {
 			p.message(now, w.message(t))
 		}
 		p.check()
+		if rapid.IntRange(0, 7).Draw(t, "look at figures") == 0 {
+			p.checkFigures()
+		}
 	}
+	p.checkFigures()
 }
 
 // checkTables is the structure behind the rules: every table agrees with every other.

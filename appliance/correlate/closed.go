@@ -7,7 +7,8 @@ type record struct {
 	key      Key
 	first    clock.Mono
 	closedAt clock.Mono
-	held     []instant // each model's first message, also those that came late
+	last     clock.Mono // last arrival within the horizon; alone if nobody but the first model came
+	held     []instant  // each model's first message, also those that came late
 
 	// For window matches only.
 	minNS, maxNS int64
@@ -34,6 +35,7 @@ const usualHeld = 4
 type closedRecords struct {
 	chunks         [][]record
 	oldest, newest uint32 // place + 1; 0 = none
+	unfinished     uint32 // the oldest of those whose horizon is not over
 	free           uint32
 	n, made        int
 }
@@ -53,6 +55,9 @@ func (q *closedRecords) push() uint32 {
 	} else {
 		q.oldest = id + 1
 	}
+	if q.unfinished == 0 {
+		q.unfinished = id + 1
+	}
 	q.newest = id + 1
 	q.n++
 	return id
@@ -65,6 +70,9 @@ func (q *closedRecords) pop() {
 	q.oldest = r.next
 	if q.oldest == 0 {
 		q.newest = 0
+	}
+	if q.unfinished == id+1 {
+		q.unfinished = r.next
 	}
 	if cap(r.held) > 4*usualHeld {
 		r.held = nil
@@ -102,6 +110,7 @@ func (r *record) holds(id ModelID) *instant {
 // for no time at all; the caller then forgets the key when it is done with it.
 func (c *Correlator) remember(now clock.Mono, g *group) bool {
 	if c.closedTTL <= 0 {
+		c.final.cut++
 		if g.Key.Tag == TagWindow {
 			c.order.remove(g.anchorNode)
 		} else {
@@ -116,7 +125,10 @@ func (c *Correlator) remember(now clock.Mono, g *group) bool {
 	}
 	id := c.closed.push()
 	r := c.closed.at(id)
-	r.key, r.first, r.closedAt = g.Key, g.FirstArrival, now
+	r.key, r.first, r.closedAt, r.last = g.Key, g.FirstArrival, now, alone
+	if len(g.Members) > 1 {
+		r.last = g.LastArrival
+	}
 	for i := range g.Members {
 		m := &g.Members[i]
 		r.held = append(r.held, instant{ns: m.CaptureNS, model: m.Model, readable: !m.Unreadable})
@@ -142,6 +154,9 @@ func (c *Correlator) expire(now clock.Mono) {
 func (c *Correlator) forgetOldest() {
 	id := c.closed.oldest - 1
 	r := c.closed.at(id)
+	if c.closed.unfinished == id+1 {
+		c.final.cut++
+	}
 	if r.key.Tag == TagWindow {
 		c.order.remove(r.anchorNode)
 		c.release(r.epoch)
@@ -164,7 +179,7 @@ func (c *Correlator) forget(k Key) {
 }
 
 // meetClosed judges a message whose group is closed. t is its matched capture time.
-func (c *Correlator) meetClosed(now clock.Mono, r *record, m *Message, mod *model, t int64, readable bool) Verdict {
+func (c *Correlator) meetClosed(now clock.Mono, cam *camera, r *record, m *Message, mod *model, t int64, readable bool) Verdict {
 	if have := r.holds(m.Model); have != nil {
 		return c.duplicate(have.readable, have.ns, readable, m.CaptureNS)
 	}
@@ -173,6 +188,8 @@ func (c *Correlator) meetClosed(now clock.Mono, r *record, m *Message, mod *mode
 	lag := int64(now - r.first)
 	c.skew.Add(int64(now), lag)
 	mod.lag.Add(int64(now), lag)
+	c.final.late(now, r, lag)
+	c.cameLate(now, cam, m.Model, lag)
 	r.held = append(r.held, instant{ns: m.CaptureNS, model: m.Model, readable: readable})
 	if r.key.Tag == TagWindow {
 		r.minNS, r.maxNS = min(r.minNS, t), max(r.maxNS, t)

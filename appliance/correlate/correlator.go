@@ -46,6 +46,9 @@ type Correlator struct {
 	ready          []*group // scratch: groups to close, while they are judged
 	n              Counters
 	skew           *hist.Window
+	final          finality
+	surveyor       surveyor
+	seatsTaken     int // of all cameras
 }
 
 // New returns a Correlator that gives every published group to out. out must not call back into
@@ -61,7 +64,8 @@ func New(cfg Config, out func(*Group)) (*Correlator, error) {
 		cameras: make([]*camera, 1), cameraIDs: make(map[cameraName]uint32),
 		models: make([]*model, 1), modelIDs: make(map[string]ModelID),
 		order: newOrder(), raw: NewTexts(limits.RawKeys),
-		skew: hist.NewWindow(cfg.SkewWindowNS, limits.SkewSamples),
+		skew:  hist.NewWindow(cfg.SkewWindowNS, limits.SkewSamples),
+		final: newFinality(&cfg, limits),
 	}
 	c.index = newIndex(min(limits.Closed+cfg.MaxPending, 1<<17), c.keyAt)
 	var err error
@@ -131,6 +135,7 @@ func (c *Correlator) clamp(now clock.Mono) (clamped clock.Mono, back bool) {
 // sweep forgets expired records and closes due groups in order of first arrival. The timeout
 // is the same for all groups, so the first that is not due ends the search.
 func (c *Correlator) sweep(now clock.Mono) {
+	c.finish(now)
 	c.expire(now)
 	for g := c.oldest; g != nil; g = c.oldest {
 		age := int64(now - g.FirstArrival)

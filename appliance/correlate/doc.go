@@ -44,9 +44,16 @@
 // # Figures
 //
 // Counters count everything that happened; Skew and Models give the arrival skew over a moving
-// window, for all and for each model, late arrivals included; ModelStats.WhyAlone says why a
-// model has never met another. Arrival skew is about when messages came, never about when the
-// pictures were taken.
+// window, for all and for each model, late arrivals included; Final gives it for frames whose
+// horizon is over. Arrival skew is about when messages came, never about when the pictures were
+// taken.
+//
+// AppendFigures tells of each camera: the interval of its pictures, how far the capture times of
+// one picture spread and how far each two models are apart, what the setting in force does with
+// them (pictures told apart, groups with two pictures in them), the longest run of frames in
+// which no two models met, and why a model has never met another. Capture times are surveyed
+// once a second from what every model has said lately, so that figures do not depend on the
+// groups that a quantum made, and the usual message pays for one entry in a ring.
 //
 // # Identities
 //

@@ -94,6 +94,7 @@ func (c *Correlator) close(now clock.Mono, g *group, reason Reason) {
 	}
 	// On record first: out may look at the counters, and must find this group closed.
 	remembered := c.remember(now, g)
+	g.camera.take(now, g, reason)
 	switch reason {
 	case Quorum:
 		c.n.FlushedQuorum++
@@ -129,6 +130,7 @@ func (c *Correlator) measure(now clock.Mono, g *group) {
 		return
 	}
 	c.skew.Add(int64(now), int64(g.LastArrival-g.FirstArrival))
+	g.camera.judgeMix(g)
 	for i := range g.Members {
 		m := &g.Members[i]
 		mod := c.models[m.Model]

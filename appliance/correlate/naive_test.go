@@ -35,6 +35,7 @@ type naive struct {
 	skew     []naiveSample
 	lag      map[string][]naiveSample
 	out      []string
+	figures  naiveFigures
 }
 
 type naiveSample struct{ at, value int64 }
@@ -45,6 +46,7 @@ type naiveMember struct {
 	ns       int64 // matched
 	readable bool
 	empty    bool
+	late     bool // came when the group was closed
 }
 
 type naiveGroup struct {
@@ -56,6 +58,7 @@ type naiveGroup struct {
 	closedAt   int64
 	generation uint64
 	members    []naiveMember
+	finished   bool // its horizon is over
 }
 
 type naiveMessage struct {
@@ -75,6 +78,7 @@ func newNaive(cfg Config) *naive {
 		cfg: cfg, ttl: cfg.ClosedTTLNS, limit: cfg.Limits.Closed, models: cfg.Limits.GroupModels, crowd: cfg.Limits.WindowGroups,
 		expected: map[string][]string{}, downAll: map[string]bool{}, downAt: map[string]bool{},
 		progress: map[string]int64{}, broken: map[string]bool{}, known: map[string]bool{}, lag: map[string][]naiveSample{},
+		figures: naiveFigures{cameras: map[string]*naiveCamera{}},
 	}
 	if v.ttl == DefaultTTL {
 		v.ttl = max(60_000_000_000, 4*cfg.TimeoutNS)
@@ -138,6 +142,8 @@ func (v *naive) advance(now int64) {
 		v.now = now
 	}
 	v.started = true
+	v.finish()
+	v.forgetOld()
 	v.closed = slices.DeleteFunc(v.closed, func(g *naiveGroup) bool { return v.now-g.closedAt >= v.ttl })
 	for _, g := range slices.Clone(v.open) {
 		switch age := v.now - g.first; {
@@ -152,8 +158,15 @@ func (v *naive) advance(now int64) {
 func (v *naive) close(g *naiveGroup, reason string) {
 	v.open = slices.DeleteFunc(v.open, func(o *naiveGroup) bool { return o == g })
 	g.closedAt = v.now
+	v.figures.of(g.camera).ended(v, g, reason)
+	if v.ttl <= 0 {
+		v.figures.cut++
+	}
 	if v.ttl > 0 {
 		if len(v.closed) >= v.limit {
+			if !v.closed[0].finished {
+				v.figures.cut++
+			}
 			v.closed = v.closed[1:]
 			v.n.ClosedForgotten++
 		}
@@ -186,6 +199,7 @@ func (v *naive) close(g *naiveGroup, reason string) {
 	}
 	v.n.Published++
 	if len(g.members) >= 2 {
+		v.judgeMix(g)
 		v.skew = append(v.skew, naiveSample{v.now, last - g.first})
 		for _, m := range g.members {
 			v.lag[m.model] = append(v.lag[m.model], naiveSample{v.now, m.arrival - g.first})
@@ -320,6 +334,7 @@ func (v *naive) message(now int64, m naiveMessage) {
 	}
 	v.heard(m.camera, m.model)
 	t := m.ns - cc.OffsetNS[m.model]
+	v.note(m, t)
 	progressKey := fmt.Sprintf("%s|%d|%s", m.camera, m.epoch, m.model)
 	if w, ok := v.progress[progressKey]; ok && m.readable && t <= w {
 		v.n.ProgressBroken++
@@ -396,12 +411,14 @@ func (v *naive) place(m naiveMessage, cc CameraConfig, t int64) *naiveGroup {
 	mine := naiveMember{model: m.model, arrival: v.now, ns: t, readable: m.readable, empty: m.hasBoxes && m.boxes == 0}
 	if g != nil && !isClosed && g.generation != 0 && m.generation != 0 && g.generation != m.generation {
 		v.n.WrongGeneration++
+		v.figures.of(m.camera).seat(m.model).wrong++
 		return nil
 	}
 	if g != nil {
 		if mem := g.has(m.model); mem != nil {
 			if mem.readable && m.readable && mem.ns != t {
 				v.n.DupCollision++
+				v.figures.of(m.camera).collisions++
 			} else {
 				v.n.DupResend++
 			}
@@ -412,7 +429,9 @@ func (v *naive) place(m naiveMessage, cc CameraConfig, t int64) *naiveGroup {
 		v.n.Late++
 		v.skew = append(v.skew, naiveSample{v.now, v.now - g.first})
 		v.lag[m.model] = append(v.lag[m.model], naiveSample{v.now, v.now - g.first})
+		mine.late = true
 		g.members = append(g.members, mine)
+		v.cameLate(m, v.now-g.first)
 		return nil
 	}
 	if g == nil {

@@ -44,6 +44,9 @@ type camera struct {
 	expected   uint64 // models that make a quorum
 	down       uint64 // models known dead on this camera alone
 
+	frameIntervalNS int64 // configured, 0 = not
+
+	seats
 	epochs
 }
 
@@ -100,8 +103,9 @@ func (c *Correlator) cameraIndex(unit, name string) (uint32, error) {
 	if !ok {
 		settings = c.cfg.Camera
 	}
-	cam := &camera{unit: unit, name: name, match: settings.Match, windowNS: settings.WindowNS,
+	cam := &camera{unit: unit, name: name, match: settings.Match, windowNS: settings.WindowNS, frameIntervalNS: settings.FrameIntervalNS,
 		epochs: epochs{all: make(map[uint32]*epoch)}}
+	cam.setMixing()
 	cam.expected = c.expected
 	if ok && !c.expectedSet {
 		bits, err := c.expectedBits(settings.Expected)

@@ -59,6 +59,7 @@ func (c *Correlator) Step(now clock.Mono, m *Message) Verdict {
 		mod.unexpected++
 	}
 	c.heard(cam, mod)
+	c.note(now, cam, m, mod, t, readable)
 	ep := c.epochOf(cam, m.Stream.Epoch())
 	if readable && len(ep.progress) > 0 {
 		c.holdToPromise(ep, mod, t)
@@ -75,6 +76,9 @@ func (c *Correlator) Step(now clock.Mono, m *Message) Verdict {
 		if reason := c.judge(g); reason != 0 {
 			c.close(now, g, reason)
 		}
+	}
+	if verdict == DupCollision {
+		cam.collisions++
 	}
 	if c.pending > c.cfg.MaxPending {
 		c.close(now, c.oldest, Eviction)
@@ -126,7 +130,7 @@ func (c *Correlator) find(cam *camera, m *Message, t int64, readable bool) (at f
 // returned only if the message joined it.
 func (c *Correlator) place(now clock.Mono, cam *camera, ep *epoch, at *found, m *Message, mod *model, t int64, readable bool) (*group, Verdict) {
 	if at.closed != nil {
-		return nil, c.meetClosed(now, at.closed, m, mod, t, readable)
+		return nil, c.meetClosed(now, cam, at.closed, m, mod, t, readable)
 	}
 	// A new group needs no further questions; an open one may belong to another generation,
 	// which is asked before duplicates are told.
@@ -139,6 +143,7 @@ func (c *Correlator) place(now clock.Mono, cam *camera, ep *epoch, at *found, m 
 	} else {
 		if g.foreign(m.Generation) {
 			c.n.WrongGeneration++
+			cam.seats.turnedAway(m.Model)
 			return nil, WrongGeneration
 		}
 		if i := g.member(m.Model); i >= 0 {

@@ -27,6 +27,9 @@ func (c *Correlator) AppendTables(dst []Table) []Table {
 		Table{"expected_models", len(c.bitModels), maxExpected},
 		Table{"raw_texts", c.raw.Len(), c.limits.RawKeys},
 		Table{"skew_samples", c.skew.Held(), c.skew.Limit()},
+		Table{"final_samples", c.final.skew.Held(), c.final.skew.Limit()},
+		Table{"camera_models", c.seatsTaken, maxSeats},
+		Table{"model_pairs", c.surveyor.pairs, maxPairs},
 		// Memory that is kept once it was needed: one group more is open while it is decided
 		// which one leaves.
 		Table{"pooled_groups", len(c.groups), open + 1},

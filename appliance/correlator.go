@@ -11,8 +11,8 @@ import (
 // skewWindowNS is the moving window of every figure the appliance shows.
 const skewWindowNS = int64(time.Minute)
 
-// newCorrelator gives the correlator its settings and its models.
-func (p *path) newCorrelator() (*traced, error) {
+// newCorrelator gives the correlator its settings and its models. out takes the closed groups.
+func (p *path) newCorrelator(out func(*correlate.Group)) (*traced, error) {
 	c := p.a.cfg
 	cfg := correlate.DefaultConfig()
 	cfg.QuantumNS, cfg.TimeoutNS, cfg.MaxAgeNS = int64(c.Correlation.Quantum), int64(c.Correlation.Timeout), int64(c.Correlation.MaxAge)
@@ -26,7 +26,7 @@ func (p *path) newCorrelator() (*traced, error) {
 		}
 		cfg.Cameras[c.Unit+"/"+cam.Name] = correlate.CameraConfig{Match: match, Expected: c.Expected(cam.Name)}
 	}
-	corr, err := correlate.New(cfg, p.out.publish)
+	corr, err := correlate.New(cfg, out)
 	if err != nil {
 		return nil, err
 	}

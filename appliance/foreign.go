@@ -102,7 +102,7 @@ func (p *path) readForeign(r *replica) (*correlate.Message, error) {
 	}
 	p.boxes = p.out.classify(r, p.boxes)
 	p.message.Boxes = p.boxes
-	r.lastFrame.Store(h.FrameID)
+	r.frame = h.FrameID
 	return &p.message, nil
 }
 
@@ -122,8 +122,9 @@ func (r *replica) checkEpoch(camera string, epoch uint32) error {
 // classify puts fused classes in place of a foreign model's own labels and leaves out what
 // has none, counted as the fusion's gate would.
 func (o *publisher) classify(r *replica, boxes []detect.Box) []detect.Box {
-	f, kept := r.foreign, boxes[:0]
-	for _, b := range boxes {
+	f, kept := r.foreign, 0
+	for i := range boxes {
+		b := &boxes[i]
 		class := int32(classUnknown)
 		if uint64(b.Label) < uint64(len(f.classes)) {
 			class = f.classes[b.Label]
@@ -138,10 +139,13 @@ func (o *publisher) classify(r *replica, boxes []detect.Box) []detect.Box {
 			o.clipped[fuse.DroppedClass]++
 		default:
 			b.Label = uint32(class)
-			kept = append(kept, b)
+			if kept < i { // mostly all are kept, where they are
+				boxes[kept] = *b
+			}
+			kept++
 		}
 	}
-	return kept
+	return boxes[:kept]
 }
 
 // ask finds out what a label means and remembers it, if it is one of the model's.

@@ -53,7 +53,7 @@ func newPath(a *Appliance, bell *shm.Doorbell, cameras []*camera, replicas []*re
 		requests: make(chan func()),
 	}
 	var err error
-	if p.corr, err = p.newCorrelator(); err != nil {
+	if p.corr, err = p.newCorrelator(p.out.publish); err != nil {
 		return nil, err
 	}
 	if err := p.recordFile(a.o.Record); err != nil {
@@ -195,11 +195,16 @@ func (p *path) messages(now clock.Mono) int {
 			}
 		}
 		if first == nil {
-			return n
+			break
 		}
 		p.step(first)
 		first.have = false
 		n++
+	}
+	for _, r := range p.replicas {
+		if r.frame != r.lastFrame.Load() { // a store that others see costs a barrier
+			r.lastFrame.Store(r.frame)
+		}
 	}
 	return n
 }
@@ -248,7 +253,7 @@ func (p *path) read(r *replica) (*correlate.Message, error) {
 	if p.boxes, err = detect.AppendUnpacked(p.boxes[:0], r.body[:r.length], int(h.Count)); err != nil {
 		return nil, err
 	}
-	r.lastFrame.Store(h.FrameID)
+	r.frame = h.FrameID
 	p.message = correlate.Message{
 		Stream: stream, Model: r.model, CaptureNS: h.CaptureNS, FrameID: h.FrameID, Tag: h.Tag,
 		HasBoxes: true, Boxes: p.boxes,

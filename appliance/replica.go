@@ -46,12 +46,13 @@ type replica struct {
 	quarantine     string // why the ring is not read now
 	quarantines    uint64
 	quarantineLast string
-	replacing      bool        // its process is being replaced
-	base           ringAccount // of readers before the ring was laid out anew
-	lastFrame      atomic.Uint64
-	messages       uint64 // that joined a frame
-	refused        uint64 // malformed
-	refusal        string // why, of the last one
+	replacing      bool          // its process is being replaced
+	base           ringAccount   // of readers before the ring was laid out anew
+	frame          uint64        // id of the last message
+	lastFrame      atomic.Uint64 // the same, for other threads, once a turn
+	messages       uint64        // that joined a frame
+	refused        uint64        // malformed
+	refusal        string        // why, of the last one
 }
 
 // noQueue is the queue of a replica that the dispatcher does not know.

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 
 // tinyHarness measures next to nothing: these tests show that the bench works, not how
 // fast anything is.
-func tinyHarness(t *testing.T) *Harness {
+func tinyHarness(t testing.TB) *Harness {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {

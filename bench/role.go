@@ -36,6 +36,10 @@ type job struct {
 	Warmup   uint64  `json:"warmup"`   // reader: messages whose latency is not kept
 	LimitNS  int64   `json:"limit_ns"` // of the whole role
 	MayFail  bool    `json:"may_fail"` // writer: give up a rate it cannot do at twice the time
+	Body     string  `json:"body"`     // intake: packed, json or fastjson
+	Bodies   string  `json:"bodies"`   // intake: file of JSON bodies, a line each
+	Cameras  uint64  `json:"cameras"`  // step
+	Open     uint64  `json:"open"`     // step: groups that stay open; 0 = they close by quorum
 }
 
 // A result is what a role or a C peer says at its end, as one line of JSON.
@@ -49,6 +53,10 @@ type result struct {
 	LateEndNS int64           `json:"late_end_ns,omitempty"` // the last of them
 	CutShort  bool            `json:"cut_short,omitempty"`   // writer: hopelessly behind its schedule, gave up
 	Latencies *load.Histogram `json:"latencies,omitempty"`   // from the intended time
+
+	Closed      uint64 `json:"closed,omitempty"`      // groups
+	Allocs      uint64 `json:"allocs,omitempty"`      // of all messages together
+	Interpreter string `json:"interpreter,omitempty"` // of a peer in Python
 }
 
 // rate is messages a second, between the first and the last.
@@ -69,7 +77,7 @@ func Role(args []string) error {
 	if err := json.Unmarshal([]byte(args[0]), &j); err != nil {
 		return fmt.Errorf("read job: %w", err)
 	}
-	roles := map[string]func(*job) (*result, error){"writer": writerRole, "reader": readerRole}
+	roles := map[string]func(*job) (*result, error){"writer": writerRole, "reader": readerRole, "intake": intakeRole, "step": stepRole}
 	run := roles[j.Role]
 	if run == nil {
 		return fmt.Errorf("no role %q", j.Role)

@@ -23,6 +23,8 @@ func Scenarios() []Scenario {
 		{"openloop", "highest rate at which a reader of a 64 Ki ring loses nothing, found by bisection", openLoop},
 		{"latency", "one-way latency, both sides spinning, 10,000 messages/s, against a plain C ring", latency},
 		{"adaptive", "reader that sleeps in between, 177 messages/s: its processor time, and latency against a bare futex", adaptive},
+		{"correlate", "from the rings to closed groups on one core, packed and JSON, against a plain correlator in Python", correlateScenario},
+		{"scaling", "cost of a message over more cameras and more open groups, the correlator alone", scaling},
 		{"python", "cost of one publish of 8 boxes in Python, as a buffer and as a list", python},
 		{"probe", "what the probe's site costs a publish when nobody listens", probe},
 		{"c", "cost of one publish of 256 bytes in C", cLibrary},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // ErrPacked says that a packed body is not whole boxes.
@@ -31,16 +32,26 @@ func AppendUnpacked(dst []Box, body []byte, count int) ([]Box, error) {
 	if count < 0 || len(body) != count*BoxBytes {
 		return dst, fmt.Errorf("%w: %d bytes for %d boxes of %d", ErrPacked, len(body), count, BoxBytes)
 	}
-	for ; len(body) > 0; body = body[BoxBytes:] {
-		p := body[:BoxBytes]
-		dst = append(dst, Box{
-			X1:    math.Float32frombits(binary.LittleEndian.Uint32(p[0:])),
-			Y1:    math.Float32frombits(binary.LittleEndian.Uint32(p[4:])),
-			X2:    math.Float32frombits(binary.LittleEndian.Uint32(p[8:])),
-			Y2:    math.Float32frombits(binary.LittleEndian.Uint32(p[12:])),
-			Score: math.Float32frombits(binary.LittleEndian.Uint32(p[16:])),
-			Label: binary.LittleEndian.Uint32(p[20:]),
-		})
+	n := len(dst)
+	dst = slices.Grow(dst, count)[:n+count]
+	if sameAsPacked {
+		copy(memory(dst[n:]), body)
+		return dst, nil
+	}
+	for i := range dst[n:] {
+		dst[n+i] = unpack(body[i*BoxBytes:])
 	}
 	return dst, nil
+}
+
+func unpack(p []byte) Box {
+	_ = p[BoxBytes-1]
+	return Box{
+		X1:    math.Float32frombits(binary.LittleEndian.Uint32(p[0:])),
+		Y1:    math.Float32frombits(binary.LittleEndian.Uint32(p[4:])),
+		X2:    math.Float32frombits(binary.LittleEndian.Uint32(p[8:])),
+		Y2:    math.Float32frombits(binary.LittleEndian.Uint32(p[12:])),
+		Score: math.Float32frombits(binary.LittleEndian.Uint32(p[16:])),
+		Label: binary.LittleEndian.Uint32(p[20:]),
+	}
 }

@@ -49,3 +49,23 @@ func TestUnpackRefusesWrongLength(t *testing.T) {
 		}
 	}
 }
+
+// Both ways of unpacking give the same, and keep what is there.
+func TestUnpackByField(t *testing.T) {
+	body := AppendPacked(nil, []Box{{X1: 0.1, Y1: 0.2, X2: 0.3, Y2: 0.4, Score: 0.9, Label: 1}, {Score: 1, Label: math.MaxUint32}})
+	before := []Box{{Label: 5}}
+	here := sameAsPacked
+	defer func() { sameAsPacked = here }()
+	sameAsPacked = false
+	byField, err := AppendUnpacked(before, body, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sameAsPacked = here; !here {
+		return // there is no other way on this processor
+	}
+	atOnce, err := AppendUnpacked(before, body, 2)
+	if diff := cmp.Diff(byField, atOnce); diff != "" || err != nil || len(atOnce) != 3 {
+		t.Errorf("at once (+) and by field (-) differ, error %v:\n%s", err, diff)
+	}
+}

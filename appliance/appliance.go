@@ -117,6 +117,7 @@ func (a *Appliance) build() error {
 	if err := a.buildAttach(bellSegment, bell, cameras, replicas, output); err != nil {
 		return err
 	}
+	a.nameMatching()
 	if a.path, err = newPath(a, bell, cameras, replicas); err != nil {
 		return err
 	}

@@ -11,21 +11,47 @@ import (
 // skewWindowNS is the moving window of every figure the appliance shows.
 const skewWindowNS = int64(time.Minute)
 
-// newCorrelator gives the correlator its settings and its models. out takes the closed groups.
-func (p *path) newCorrelator(out func(*correlate.Group)) (*traced, error) {
-	c := p.a.cfg
+// matches are the modes that a camera can have once auto is resolved.
+var matches = map[config.Match]correlate.Match{
+	config.MatchFrameID: correlate.MatchFrameID, config.MatchBucket: correlate.MatchBucket, config.MatchWindow: correlate.MatchWindow,
+}
+
+// correlatorConfig is what the config says of matching, as the correlator takes it.
+func correlatorConfig(c *config.Config) correlate.Config {
 	cfg := correlate.DefaultConfig()
 	cfg.QuantumNS, cfg.TimeoutNS, cfg.MaxAgeNS = int64(c.Correlation.Quantum), int64(c.Correlation.Timeout), int64(c.Correlation.MaxAge)
 	cfg.MaxPending, cfg.EmitEmpty, cfg.SkewWindowNS = c.Correlation.MaxPending, c.Correlation.EmitEmpty, skewWindowNS
 	cfg.Cameras = make(map[string]correlate.CameraConfig, len(c.Cameras))
 	for i := range c.Cameras {
 		cam := &c.Cameras[i]
-		match := correlate.MatchBucket
-		if c.ResolvedMatch(cam) == config.MatchFrameID {
-			match = correlate.MatchFrameID
+		m := c.Matching(cam)
+		cc := correlate.CameraConfig{Match: matches[m.Match], Expected: c.Expected(cam.Name), OffsetNS: make(map[string]int64)}
+		if m.Match == config.MatchWindow {
+			cc.WindowNS, cc.FrameIntervalNS = int64(m.Window), int64(m.Interval)
 		}
-		cfg.Cameras[c.Unit+"/"+cam.Name] = correlate.CameraConfig{Match: match, Expected: c.Expected(cam.Name)}
+		for _, model := range c.LookingAt(cam.Name) {
+			if offset := c.Model(model).OffsetOn(cam.Name); offset != 0 {
+				cc.OffsetNS[model] = int64(offset)
+			}
+		}
+		cfg.Cameras[c.Unit+"/"+cam.Name] = cc
 	}
+	return cfg
+}
+
+// nameMatching tells, before anything is joined, what each camera's setting can do to its
+// pictures: two of them are never mixed silently.
+func (a *Appliance) nameMatching() {
+	for i := range a.cfg.Cameras {
+		cam := &a.cfg.Cameras[i]
+		m := a.cfg.Matching(cam)
+		a.o.Log.Info("camera is matched", "camera", cam.Name, "by", m.Setting(), "which", m.Verdict())
+	}
+}
+
+// newCorrelator gives the correlator its settings and its models. out takes the closed groups.
+func (p *path) newCorrelator(out func(*correlate.Group)) (*traced, error) {
+	cfg := correlatorConfig(p.a.cfg)
 	corr, err := correlate.New(cfg, out)
 	if err != nil {
 		return nil, err

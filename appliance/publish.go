@@ -208,8 +208,10 @@ func (o *publisher) publish(g *correlate.Group) {
 		}
 		f.Models = append(f.Models, sink.Answer{Model: name, CaptureNS: m.CaptureNS, Raw: m.Raw})
 		o.fused.Members = append(o.fused.Members, Member{Model: name, Tag: m.Tag, Boxes: m.Boxes, names: named})
-		if !m.Unreadable && (capture == detect.RawInstant || m.CaptureNS < capture) {
-			capture = m.CaptureNS
+		if !m.Unreadable {
+			if ns := takenAt(m.CaptureNS, r.cfg, g.Camera); capture == detect.RawInstant || ns < capture {
+				capture = ns
+			}
 		}
 		if frameID == 0 {
 			frameID = m.FrameID
@@ -232,6 +234,19 @@ func (o *publisher) publish(g *correlate.Group) {
 		o.fused.Frame, o.fused.FrameID, o.fused.StreamEpoch = f, frameID, g.Epoch
 		o.p.a.o.Tap(&o.fused)
 	}
+}
+
+// takenAt is a model's capture time less what its clock is ahead; instants are a stranger's
+// word and may lie at the ends of what an int64 holds.
+func takenAt(captureNS int64, m *config.Model, camera string) int64 {
+	if len(m.Offset) == 0 {
+		return captureNS
+	}
+	offset := int64(m.OffsetOn(camera))
+	if ns := captureNS - offset; (ns < captureNS) == (offset > 0) {
+		return ns
+	}
+	return captureNS
 }
 
 // fill turns the fuser's boxes into the frame's, with names in place of numbers.

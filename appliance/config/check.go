@@ -21,6 +21,7 @@ func (c *checker) all() {
 	c.correlation()
 	c.cameras()
 	c.models()
+	c.expected()
 	c.fusion()
 	c.sinks()
 	c.http()

@@ -48,8 +48,12 @@ func (c *checker) lintForeign(key string, cam *Camera) {
 			"take realtime if every picture is to be seen")
 	}
 	if own := c.cfg.WithoutFrameIDs(cam.Name); len(own) > 0 && c.cfg.ResolvedMatch(cam) == MatchFrameID {
+		other := "take match: auto"
+		if c.cfg.matchOf(cam) == MatchAuto { // which goes by those that are expected
+			other = "take match: bucket or window"
+		}
 		c.warnAt(key+".match", fmt.Sprintf("camera %q is matched by frame_id, and %s sends none: nothing of it joins a frame", cam.Name, list(own)),
-			fmt.Sprintf("take match: auto, or let %s read the frame ring and say frame_ids: true", list(own)))
+			fmt.Sprintf("%s, or let %s read the frame ring and say frame_ids: true", other, list(own)))
 	}
 }
 

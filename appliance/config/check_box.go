@@ -97,6 +97,9 @@ func (c *checker) correlation() {
 		c.failAt(key, fmt.Sprintf("max_age (%s) is not greater than timeout (%s): every frame would be dropped as stale before its timeout publishes it", short(r.MaxAge), short(r.Timeout)),
 			"raise max_age or lower timeout")
 	}
+	if c.has("correlation.window") {
+		c.withinTime("correlation.window", r.Window, minWindow, maxWindow)
+	}
 	c.withinInt("correlation.max_pending", r.MaxPending, 1, 1<<16)
 	if c.withinTime("correlation.hung_after", r.HungAfter, 100*time.Millisecond, time.Hour) && r.HungAfter <= r.Timeout {
 		c.warnAt("correlation.hung_after", "a detector counts as hung before a frame's timeout is over", "take some times the timeout")

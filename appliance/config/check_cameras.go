@@ -40,6 +40,7 @@ func (c *checker) cameras() {
 				c.failAt(k, fmt.Sprintf("%s is out of bounds", c.shownAt(k)), fmt.Sprintf("take 16x16 to %dx%d", maxPictureSide, maxPictureSide))
 			}
 		}
+		c.window(key, cam)
 	}
 }
 

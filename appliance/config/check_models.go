@@ -27,6 +27,7 @@ func (c *checker) models() {
 		c.unique(key+".name", "model", m.Name, i, first)
 		c.within(key+".weight", m.Weight, 0.001, 1000)
 		c.servedCameras(key+".cameras", m)
+		c.offsets(key+".offset", m)
 		c.classes(key, m)
 		c.ownKeys(key, m)
 		if m.Foreign() {
@@ -143,7 +144,7 @@ func (c *checker) readManifest(key, path string) *Manifest {
 func (c *checker) idleCameras() {
 	for i := range c.cfg.Cameras {
 		cam := &c.cfg.Cameras[i]
-		if cam.Name != "" && len(c.cfg.Expected(cam.Name)) == 0 {
+		if cam.Name != "" && len(c.cfg.LookingAt(cam.Name)) == 0 {
 			c.warnAt(fmt.Sprintf("cameras[%d].name", i), fmt.Sprintf("no model looks at the camera %q", cam.Name), "list it under a model's cameras, or delete it")
 		}
 	}

@@ -20,7 +20,7 @@ func (c *checker) fusion() {
 	}
 	for i := range c.cfg.Cameras {
 		name := c.cfg.Cameras[i].Name
-		if n := len(c.cfg.Expected(name)); n > 0 && n < f.MinModels {
+		if n := len(c.cfg.LookingAt(name)); n > 0 && n < f.MinModels {
 			c.warnAt(key, fmt.Sprintf("camera %q has %d model(s) and so never yields a box", name, n), fmt.Sprintf("lower min_models to %d, or let more models look at the camera", n))
 		}
 	}

@@ -46,20 +46,23 @@ type Correlation struct {
 	MaxAge     time.Duration `yaml:"max_age"`
 	MaxPending int           `yaml:"max_pending"` // open groups
 	Match      Match         `yaml:"match"`
+	Window     time.Duration `yaml:"window"` // of match: window, where a camera has none of its own
 	EmitEmpty  bool          `yaml:"emit_empty"`
 	HungAfter  time.Duration `yaml:"hung_after"`
 }
 
 // Camera is one source of pictures.
 type Camera struct {
-	Name       string  `yaml:"name"`
-	Source     Source  `yaml:"source"`
-	FPS        float64 `yaml:"fps"` // pictures/s at most, 0 = all
-	Pace       Pace    `yaml:"pace"`
-	Loop       bool    `yaml:"loop"`
-	Tag        Tag     `yaml:"tag"`
-	MaxPicture Picture `yaml:"max_picture"` // sizes the frame ring
-	Match      Match   `yaml:"match"`       // "" = correlation.match
+	Name       string        `yaml:"name"`
+	Source     Source        `yaml:"source"`
+	FPS        float64       `yaml:"fps"` // pictures/s at most, 0 = all
+	Pace       Pace          `yaml:"pace"`
+	Loop       bool          `yaml:"loop"`
+	Tag        Tag           `yaml:"tag"`
+	MaxPicture Picture       `yaml:"max_picture"` // sizes the frame ring
+	Match      Match         `yaml:"match"`       // "" = correlation.match
+	Window     time.Duration `yaml:"window"`      // 0 = correlation.window
+	Expected   []string      `yaml:"expected"`    // nil = every model that lists the camera
 }
 
 // Model is one detector: a network, the cameras it looks at and its vote. A builtin one
@@ -71,6 +74,7 @@ type Model struct {
 	Manifest string            `yaml:"manifest"`
 	Replicas Replicas          `yaml:"replicas"`
 	Cameras  []string          `yaml:"cameras"`
+	Offset   Offsets           `yaml:"offset"` // subtracted from its capture times before they are matched
 	Weight   float64           `yaml:"weight"`
 	Classes  map[string]string `yaml:"classes"` // the model's class → the fused class
 	Unmapped Unmapped          `yaml:"unmapped"`
@@ -86,6 +90,14 @@ func (m *Model) Foreign() bool { return m.Command == CommandAttach }
 
 // SharesFrameIDs says whether the model's messages carry the ids of the frame ring.
 func (m *Model) SharesFrameIDs() bool { return !m.Foreign() || m.FrameIDs }
+
+// OffsetOn is how far the model's capture clock is ahead on a camera.
+func (m *Model) OffsetOn(camera string) time.Duration {
+	if offset, ok := m.Offset[camera]; ok {
+		return offset
+	}
+	return m.Offset[""]
+}
 
 // BoxLimit is the most boxes one message of the model may carry.
 func (m *Model) BoxLimit() int {
@@ -146,35 +158,61 @@ type HTTP struct {
 // replaced by the variable's name. Print no path or address of a Config without it.
 func (c *Config) Redact(text string) string { return c.hide.replacer().Replace(text) }
 
-// Expected returns the models that make a quorum on a camera: those that list it, in
-// the order of the file.
-func (c *Config) Expected(camera string) []string {
+// Model returns the model of that name, nil if there is none.
+func (c *Config) Model(name string) *Model {
+	for i := range c.Models {
+		if c.Models[i].Name == name {
+			return &c.Models[i]
+		}
+	}
+	return nil
+}
+
+// LookingAt returns the models that list a camera, in the order of the file.
+func (c *Config) LookingAt(camera string) []string {
 	var models []string
 	for i := range c.Models {
-		for _, name := range c.Models[i].Cameras {
-			if name == camera {
-				models = append(models, c.Models[i].Name)
-			}
+		if slices.Contains(c.Models[i].Cameras, camera) {
+			models = append(models, c.Models[i].Name)
 		}
 	}
 	return models
 }
 
-// ResolvedMatch returns how a camera's messages are keyed: MatchFrameID or MatchBucket.
-// auto is frame_id if every model of the camera carries the frame ring's ids; one that
-// does not would never be joined by them.
-func (c *Config) ResolvedMatch(cam *Camera) Match {
-	match := cam.Match
-	if match == "" {
-		match = c.Correlation.Match
+// Expected returns the models that make a quorum on a camera: those that its expected names,
+// or all that list it. The others join its frames and are not waited for.
+func (c *Config) Expected(camera string) []string {
+	for i := range c.Cameras {
+		if cam := &c.Cameras[i]; cam.Name == camera && cam.Expected != nil {
+			return cam.Expected
+		}
 	}
+	return c.LookingAt(camera)
+}
+
+// ResolvedMatch returns how a camera's messages are keyed: MatchFrameID, MatchBucket or
+// MatchWindow. auto is frame_id if every expected model of the camera carries the frame
+// ring's ids; one that does not would never be joined by them.
+func (c *Config) ResolvedMatch(cam *Camera) Match {
+	match := c.matchOf(cam)
 	if match != MatchAuto {
 		return match
 	}
-	if len(c.WithoutFrameIDs(cam.Name)) > 0 {
-		return MatchBucket
+	expected := c.Expected(cam.Name)
+	for _, own := range c.WithoutFrameIDs(cam.Name) {
+		if slices.Contains(expected, own) {
+			return MatchBucket
+		}
 	}
 	return MatchFrameID
+}
+
+// matchOf is what the file says of a camera, auto included.
+func (c *Config) matchOf(cam *Camera) Match {
+	if cam.Match != "" {
+		return cam.Match
+	}
+	return c.Correlation.Match
 }
 
 // WithoutFrameIDs returns the models of a camera that decode its stream by themselves:

@@ -149,6 +149,15 @@ func (d *decoder) list(n ast.Node, v reflect.Value, key string) {
 // table decodes a mapping with free keys, such as class names. Its keys are taken as
 // text, whatever YAML thinks of 0 or yes.
 func (d *decoder) table(n ast.Node, v reflect.Value, key string) {
+	if _, may := v.Interface().(oneOrEach); may {
+		if _, _, single := scalarText(n); single {
+			item := reflect.New(v.Type().Elem()).Elem()
+			d.decode(n, item, key)
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(reflect.ValueOf(""), item)
+			return
+		}
+	}
 	pairs, ok := d.pairs(n, key)
 	if !ok {
 		return

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -41,7 +42,7 @@ func writtenKeys(n ast.Node, prefix string, found map[string]int) {
 	case *ast.MappingNode:
 		for _, kv := range n.Values {
 			path := join(prefix, kv.Key.GetToken().Value)
-			if strings.HasPrefix(path, "models[].classes.") {
+			if strings.HasPrefix(path, "models[].classes.") || strings.HasPrefix(path, "models[].offset.") {
 				continue // free keys
 			}
 			found[path] = kv.Key.GetToken().Position.Line
@@ -203,6 +204,9 @@ func TestExampleLoads(t *testing.T) {
 	cfg.Models[2].FrameIDs = false
 	if want, got := MatchBucket, cfg.ResolvedMatch(&cfg.Cameras[0]); want != got {
 		t.Errorf("match with a model that sends no ids resolves to %q, want %q", got, want)
+	}
+	if m := cfg.Matching(&cfg.Cameras[2]); m.Match != MatchWindow || m.Window != 12*time.Millisecond || cfg.Models[3].OffsetOn("yard") != 40*time.Millisecond {
+		t.Errorf("yard is matched by %+v", m)
 	}
 	if diff := cmp.Diff(UIDs{1001}, cfg.Models[2].Allow.UID); diff != "" {
 		t.Errorf("users who may attach (-want +got):\n%s", diff)

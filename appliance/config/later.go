@@ -5,12 +5,9 @@ import "regexp"
 // laterKeys are keys of later versions. They are refused by name, so that a config
 // written for a newer skewgate says so in place of "unknown key".
 var laterKeys = map[string]string{
-	"generation":         "models shipped as one signed generation",
-	"correlation.window": "matching by nearest capture time",
-	"cameras[].window":   "matching by nearest capture time",
-	"models[].offset":    "capture offsets per model",
-	"sinks[].mqtt":       "MQTT as a sink",
-	"sinks[].nats":       "NATS as a sink",
+	"generation":   "models shipped as one signed generation",
+	"sinks[].mqtt": "MQTT as a sink",
+	"sinks[].nats": "NATS as a sink",
 }
 
 var listIndex = regexp.MustCompile(`\[\d+\]`)

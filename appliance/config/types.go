@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // textValue is a type of ours that is written as text. parse returns false when the
@@ -72,6 +73,16 @@ type UIDs []int
 type oneOrMany interface{ oneOrMany() }
 
 func (UIDs) oneOrMany() {}
+
+// Offsets are how far a model's capture clock is ahead, by camera: "" is every camera that is
+// not named. It is written as one duration, or as a section of camera: duration.
+type Offsets map[string]time.Duration
+
+func (Offsets) oneOrEach() {}
+
+// oneOrEach is implemented by tables that may be written as one value, which is then that of
+// the key "".
+type oneOrEach interface{ oneOrEach() }
 
 // Picture is a size in pixels, written as 1920x1080.
 type Picture struct{ Width, Height int }

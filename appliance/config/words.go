@@ -38,12 +38,11 @@ const (
 	MatchAuto    Match = "auto"
 	MatchFrameID Match = "frame_id"
 	MatchBucket  Match = "bucket"
+	MatchWindow  Match = "window"
 )
 
-func (Match) words() []string { return []string{"auto", "frame_id", "bucket"} }
-func (Match) later() map[string]string {
-	return map[string]string{"window": "matching by nearest capture time"}
-}
+func (Match) words() []string          { return []string{"auto", "frame_id", "bucket", "window"} }
+func (Match) later() map[string]string { return nil }
 
 // Pace is how fast a film is played.
 type Pace string

@@ -30,7 +30,7 @@ type Camera struct {
 	Name             string `json:"name"`
 	State            string `json:"state"`            // of its capture process: starting, streaming, retrying, ended, …
 	Detail           string `json:"detail,omitempty"` // why, in ffmpeg's or our words; secrets masked
-	Match            string `json:"match"`            // frame_id or bucket: what auto resolved to
+	Match            string `json:"match"`            // frame_id, bucket or window: what auto resolved to
 	Frames           uint64 `json:"frames"`           // pictures the path has seen in the frame ring
 	FramesLost       uint64 `json:"frames_lost"`      // pictures overwritten before the path looked
 	StreamEpoch      uint32 `json:"stream_epoch"`

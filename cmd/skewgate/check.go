@@ -28,7 +28,9 @@ func newCheckCmd() *cobra.Command {
 		Use:   "check",
 		Short: "Read a config and say everything that is wrong with it, and what it would run",
 		Long: `Read a config with the manifests and networks it names, and say everything that is
-wrong at once, each with file, line, column and cure. Without errors, say what would run.
+wrong at once, each with file, line, column and cure. Without errors, say what would run, and
+of each camera how its messages are matched and what that can do wrong: mix two pictures, or
+split one. The words are in docs/matching.md.
 
 Exit code 0 with no problem or only warnings, 78 with an error. A film or camera that is
 not there is a warning: the appliance runs and retries it. Whether this machine has what

@@ -67,8 +67,8 @@ func TestCheckSaysWhatWouldRun(t *testing.T) {
 		t.Fatalf("code %d, stderr %q; want 0 and nothing", got.code, got.stderr)
 	}
 	for _, want := range []string{
-		"skewgate.yaml: ok\n", "people.mp4, at most 10 pictures/s; by bucket of 10ms (can mix two pictures above 90ms of capture skew; one frame ring has none); for people",
-		"rtsp://admin:***@10.0.0.5/s; by frame_id; for people", filepath.Join(dir, "out/fused.jsonl") + ", up to 67108864B", "state in " + filepath.Join(dir, "state"),
+		"skewgate.yaml: ok\n", "people.mp4, at most 10 pictures/s; waits for people\n", "by bucket of 10ms, a picture every 100ms: mixes no two pictures; splits none\n",
+		"rtsp://admin:***@10.0.0.5/s; waits for people\n", "by frame_id: mixes no two pictures, splits none\n", filepath.Join(dir, "out/fused.jsonl") + ", up to 67108864B", "state in " + filepath.Join(dir, "state"),
 	} {
 		if !strings.Contains(strings.ReplaceAll(got.stdout, "64MiB", "67108864B"), want) {
 			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
@@ -98,7 +98,8 @@ func TestCheckSaysWhoMayAttach(t *testing.T) {
 	dir := checkFolder(t, "skewgate.yaml", strings.Replace(text, "match: auto}", "match: auto, fps: 20}", 1))
 	got := say(t, dir, []string{"CAM_PASS=sesame"}, "check")
 	for _, want := range []string{
-		"by bucket of 10ms (can mix two pictures above 40ms of capture skew; one frame ring has none) (mine has its own capture times: a skew of s ms splits s/10 of the pictures); for people, mine",
+		"/s, at most 20 pictures/s; waits for people, mine\n", "by bucket of 10ms, a picture every 50ms: mixes two pictures above 40ms of capture skew; a capture skew of s ms, which only a run shows for mine, splits s/10 of the pictures\n",
+		`warning: cameras[1]: camera "far" takes a picture every 50ms and is matched by buckets of 10ms: above 40ms of capture skew two pictures can be mixed`, "take match: window with a window above that skew and below 25ms",
 		"attaches by itself (root and the appliance's own user, uid 1001 1002), weight 1, on far", "output ring of 256 slots", "MiB of shared memory: frame rings ",
 	} {
 		if !strings.Contains(got.stdout, want) {
@@ -112,6 +113,33 @@ func TestCheckSaysWhoMayAttach(t *testing.T) {
 	}
 	if m := c.Plan.Models[1]; m.Command != "attach" || len(m.UIDs) != 2 || c.Plan.Memory.Frames == 0 || c.Plan.Memory.Output == 0 || len(c.Plan.Cameras[1].OwnCapture) != 1 {
 		t.Errorf("plan: %+v", c.Plan)
+	}
+}
+
+// A window, with its numbers and the offsets, in the table and as JSON.
+func TestCheckSaysHowAWindowMatches(t *testing.T) {
+	text := strings.Replace(checkConfig, "sinks:\n", "  - {name: mine, command: attach, cameras: [far], offset: {far: 40.5ms}}\nsinks:\n", 1)
+	dir := checkFolder(t, "skewgate.yaml", strings.Replace(text, "match: auto}", "match: window, window: 12ms, fps: 25, expected: [mine]}", 1))
+	got := say(t, dir, []string{"CAM_PASS=sesame"}, "check")
+	for _, want := range []string{
+		"skewgate.yaml: ok\n", "/s, at most 25 pictures/s; waits for mine\n",
+		"by window of 12ms, a picture every 40ms, less 40.5ms of mine: mixes no two pictures and splits none up to 12ms of capture skew; splits above it, can mix from 28ms on\n",
+	} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
+		}
+	}
+	got = say(t, dir, []string{"CAM_PASS=sesame"}, "check", "--json")
+	var c checked
+	if err := json.Unmarshal([]byte(got.stdout), &c); err != nil || got.code != 0 {
+		t.Fatalf("code %d, %v:\n%s", got.code, err, got.stdout)
+	}
+	road, far := c.Plan.Cameras[0], c.Plan.Cameras[1]
+	if far.Match != "window" || *far.WindowMS != 12 || *far.IntervalMS != 40 || *far.MixAboveMS != 28 || *far.SplitAboveMS != 12 || far.OffsetMS["mine"] != 40.5 || far.QuantumMS != nil {
+		t.Errorf("far: %+v", far)
+	}
+	if road.Match != "bucket" || *road.QuantumMS != 10 || *road.IntervalMS != 100 || *road.SplitAboveMS != 0 || road.WindowMS != nil || len(road.OffsetMS) != 0 {
+		t.Errorf("road: %+v", road)
 	}
 }
 

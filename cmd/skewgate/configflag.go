@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -37,20 +38,23 @@ func (f *configFlag) find() (string, error) {
 	return "", exit(exitConfig, fmt.Errorf("no config at %s: name one with -c; docs/config.example.yaml is one to start from", strings.Join(defaultConfigs, " or ")))
 }
 
-// load reads the config and prints its problems, one a line, on standard error. With an
-// error among them it returns code 78.
-func (f *configFlag) load(cmd *cobra.Command) (*config.Config, error) {
+// load reads the config. With an error among its problems it prints all of them, one a line,
+// on standard error, and returns code 78; what are only warnings goes to the log.
+func (f *configFlag) load(cmd *cobra.Command, log *slog.Logger) (*config.Config, error) {
 	path, err := f.find()
 	if err != nil {
 		return nil, err
 	}
 	cfg, problems := config.Load(path, config.Options{})
-	for _, p := range problems {
-		fmt.Fprintln(cmd.ErrOrStderr(), p)
-	}
 	if cfg == nil {
+		for _, p := range problems {
+			fmt.Fprintln(cmd.ErrOrStderr(), p)
+		}
 		errs, _ := countProblems(problems)
 		return nil, exit(exitConfig, fmt.Errorf("%s has %s: mend them, `skewgate check -c %s` says when it is right", path, count(errs, "error"), path))
+	}
+	for _, p := range problems {
+		log.Warn("config: "+p.Text, "key", p.Key, "at", fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col), "cure", p.Cure)
 	}
 	return cfg, nil
 }

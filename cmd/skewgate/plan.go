@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/skewgate/skewgate/appliance"
 	"github.com/skewgate/skewgate/appliance/config"
@@ -31,14 +34,22 @@ type planCamera struct {
 	Pace     string   `json:"pace"`
 	Loop     bool     `json:"loop"`
 	Match    string   `json:"match"` // what auto resolves to
+	Setting  string   `json:"setting"`
+	Verdict  string   `json:"verdict"` // what it can do to pictures
 	Expected []string `json:"expected"`
-	// MixAboveMS is the capture skew between models above which buckets can mix two
-	// pictures; null when they cannot, or when the frame interval is not known. Models
-	// of one frame ring have no capture skew.
-	MixAboveMS *float64 `json:"mix_above_skew_ms"`
+
+	QuantumMS  *float64 `json:"quantum_ms"`  // null but under bucket
+	WindowMS   *float64 `json:"window_ms"`   // null but under window
+	IntervalMS *float64 `json:"interval_ms"` // between two pictures, by fps; null = not known
+	// MixAboveMS and SplitAboveMS are the capture skew between models above which two
+	// pictures can be mixed and one can be split; null where that cannot be, or, of mixing,
+	// where the interval is not known. Models of one frame ring have no capture skew.
+	MixAboveMS   *float64 `json:"mix_above_skew_ms"`
+	SplitAboveMS *float64 `json:"split_above_skew_ms"`
 	// OwnCapture are the models that decode the stream by themselves, and so have a
 	// capture skew: under bucket a picture is split with probability skew/quantum.
-	OwnCapture []string `json:"own_capture"`
+	OwnCapture []string           `json:"own_capture"`
+	OffsetMS   map[string]float64 `json:"offset_ms"` // by model, those that are not 0
 }
 
 type planModel struct {
@@ -84,24 +95,7 @@ func planOf(cfg *config.Config) *plan {
 		Sinks:       []planSink{},
 	}
 	for i := range cfg.Cameras {
-		cam := &cfg.Cameras[i]
-		expected := cfg.Expected(cam.Name)
-		if expected == nil {
-			expected = []string{}
-		}
-		match := cfg.ResolvedMatch(cam)
-		pc := planCamera{
-			Name: cam.Name, Source: cfg.Redact(cam.Source.String()), FPS: cam.FPS, Pace: string(cam.Pace),
-			Loop: cam.Loop, Match: string(match), Expected: expected, OwnCapture: cfg.WithoutFrameIDs(cam.Name),
-		}
-		if pc.OwnCapture == nil {
-			pc.OwnCapture = []string{}
-		}
-		if match == config.MatchBucket && cam.FPS > 0 {
-			mix := max(1000/cam.FPS-float64(c.Quantum)/msNS, 0)
-			pc.MixAboveMS = &mix
-		}
-		p.Cameras = append(p.Cameras, pc)
+		p.Cameras = append(p.Cameras, planCameraOf(cfg, &cfg.Cameras[i]))
 	}
 	for i := range cfg.Models {
 		m := &cfg.Models[i]
@@ -125,6 +119,49 @@ func planOf(cfg *config.Config) *plan {
 	return p
 }
 
+func planCameraOf(cfg *config.Config, cam *config.Camera) planCamera {
+	m := cfg.Matching(cam)
+	pc := planCamera{
+		Name: cam.Name, Source: cfg.Redact(cam.Source.String()), FPS: cam.FPS, Pace: string(cam.Pace), Loop: cam.Loop,
+		Match: string(m.Match), Setting: m.Setting(), Verdict: m.Verdict(),
+		Expected: append([]string{}, cfg.Expected(cam.Name)...), OwnCapture: append([]string{}, m.OwnCapture...), OffsetMS: map[string]float64{},
+	}
+	millis := func(d time.Duration, known bool) *float64 {
+		if !known {
+			return nil
+		}
+		ms := float64(d) / float64(time.Millisecond)
+		return &ms
+	}
+	pc.QuantumMS = millis(m.Quantum, m.Match == config.MatchBucket)
+	pc.WindowMS = millis(m.Window, m.Match == config.MatchWindow)
+	pc.IntervalMS = millis(m.Interval, m.Interval > 0)
+	mix, mixes := m.MixAbove()
+	pc.MixAboveMS = millis(max(mix, 0), mixes)
+	pc.SplitAboveMS = millis(m.SplitAbove())
+	for _, name := range cfg.LookingAt(cam.Name) {
+		if offset := cfg.Model(name).OffsetOn(cam.Name); offset != 0 {
+			pc.OffsetMS[name] = *millis(offset, true)
+		}
+	}
+	return pc
+}
+
+// notes are what a camera's row says before the names of its models.
+func (c *planCamera) notes() string {
+	notes := []string{c.Source}
+	if c.FPS > 0 {
+		notes = append(notes, fmt.Sprintf("at most %g pictures/s", c.FPS))
+	}
+	if c.Pace == string(config.PaceFast) {
+		notes = append(notes, "fast")
+	}
+	if c.Loop {
+		notes = append(notes, "looped")
+	}
+	return strings.Join(notes, ", ")
+}
+
 // print gives the plan as a table, one row for each camera, model and sink.
 func (p *plan) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -133,31 +170,16 @@ func (p *plan) print(out io.Writer) error {
 	}
 	row("unit", p.Unit, "state in %s", p.StateDir)
 	for _, c := range p.Cameras {
-		notes := []string{c.Source}
-		if c.FPS > 0 {
-			notes = append(notes, fmt.Sprintf("at most %g pictures/s", c.FPS))
-		}
-		if c.Pace == string(config.PaceFast) {
-			notes = append(notes, "fast")
-		}
-		if c.Loop {
-			notes = append(notes, "looped")
-		}
 		who := strings.Join(c.Expected, ", ")
 		if who == "" {
 			who = "nobody"
 		}
-		match := c.Match
-		if match == string(config.MatchBucket) {
-			match += fmt.Sprintf(" of %gms", p.Correlation.QuantumMS)
+		row("camera", c.Name, "%s; waits for %s", c.notes(), who)
+		by := c.Setting
+		for _, name := range slices.Sorted(maps.Keys(c.OffsetMS)) {
+			by += fmt.Sprintf(", less %gms of %s", c.OffsetMS[name], name)
 		}
-		if c.MixAboveMS != nil {
-			match += fmt.Sprintf(" (can mix two pictures above %.3gms of capture skew; one frame ring has none)", *c.MixAboveMS)
-		}
-		if len(c.OwnCapture) > 0 {
-			match += fmt.Sprintf(" (%s has its own capture times: a skew of s ms splits s/%g of the pictures)", strings.Join(c.OwnCapture, ", "), p.Correlation.QuantumMS)
-		}
-		row("camera", c.Name, "%s; by %s; for %s", strings.Join(notes, ", "), match, who)
+		row("", "", "by %s: %s", by, c.Verdict)
 	}
 	for _, m := range p.Models {
 		if m.Command == string(config.CommandAttach) {

@@ -42,7 +42,7 @@ A camera that is not there does not end the appliance: it is retried and named i
 			if err != nil {
 				return exit(exitUsage, err)
 			}
-			cfg, err := files.load(cmd)
+			cfg, err := files.load(cmd, log)
 			if err != nil {
 				return err
 			}

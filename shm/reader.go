@@ -107,7 +107,11 @@ func (r *Reader) look() bool {
 	if slots := r.mask + 1; head >= r.next+slots {
 		r.skipTo(head - slots + 1)
 	}
-	return r.next <= head
+	if r.next > head {
+		return false
+	}
+	prefetch(&r.b[int(r.next&r.mask)*r.stride])
+	return true
 }
 
 // lapped is asked when slot next did not hold message next before and after the copy.

@@ -1,0 +1,11 @@
+#include "textflag.h"
+
+// func prefetch(b *byte)
+TEXT ·prefetch(SB), NOSPLIT|NOFRAME, $0-8
+	MOVQ b+0(FP), AX
+	PREFETCHT0 0(AX)
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	PREFETCHT0 256(AX)
+	RET

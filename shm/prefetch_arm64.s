@@ -1,0 +1,11 @@
+#include "textflag.h"
+
+// func prefetch(b *byte)
+TEXT ·prefetch(SB), NOSPLIT|NOFRAME, $0-8
+	MOVD b+0(FP), R0
+	PRFM 0(R0), PLDL1KEEP
+	PRFM 64(R0), PLDL1KEEP
+	PRFM 128(R0), PLDL1KEEP
+	PRFM 192(R0), PLDL1KEEP
+	PRFM 256(R0), PLDL1KEEP
+	RET

@@ -116,11 +116,11 @@ func TestIntervalRestsWithoutTheBell(t *testing.T) {
 	}
 }
 
-// Adaptive sleeps on the bell: at most 5 ms, not at all when a message came in time, and
+// Adaptive sleeps on the bell: at most 10 ms, not at all when a message came in time, and
 // until a writer rings. It spins only while work comes fast.
 func TestAdaptiveSleepsOnTheBell(t *testing.T) {
 	r := newWaiterRig(t, config.WaitAdaptive)
-	if took := r.longest(1<<40, never); took < 5*time.Millisecond {
+	if took := r.longest(1<<40, never); took < 10*time.Millisecond {
 		t.Errorf("a rest with nothing to come took %v", took)
 	}
 	if quick := r.shortest(1<<40, func() bool { return true }); quick > 3*time.Millisecond {
@@ -154,7 +154,32 @@ func TestAdaptiveSleepsOnTheBell(t *testing.T) {
 		t.Errorf("with work every 10 µs it slept for %v", took)
 	}
 	work(5_600_000) // 177 messages a second
-	if took := r.longest(now+10_000, never); took < 5*time.Millisecond {
+	if took := r.longest(now+10_000, never); took < 10*time.Millisecond {
 		t.Errorf("with work every 5.6 ms it spun: a rest took %v", took)
+	}
+}
+
+// A message that was there when a sleep ran out is one whose bell did not ring: from then on
+// sleeps are shorter, until the bell has had its time to be repaired.
+func TestAdaptiveDoubtsABellThatDidNotRing(t *testing.T) {
+	r := newWaiterRig(t, config.WaitAdaptive)
+	now := clock.Now()
+	r.rest(now, never)
+	if err := r.Rest(now+clock.Mono(maxWaitNS), 1, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	now += clock.Mono(maxWaitNS)
+	if quick := r.shortest(now, never); quick < 5*time.Millisecond || quick >= 10*time.Millisecond {
+		t.Errorf("after a message without its bell the shortest of 20 rests took %v", quick)
+	}
+	if quick := r.shortest(now+clock.Mono(doubtNS), never); quick < 10*time.Millisecond {
+		t.Errorf("a second later a rest took %v: the bell is doubted for ever", quick)
+	}
+	r.rest(now+clock.Mono(doubtNS), never)
+	if err := r.Rest(now+clock.Mono(doubtNS)+1, 1, nil, nil); err != nil { // rung for: before the sleep ran out
+		t.Fatal(err)
+	}
+	if quick := r.shortest(now+clock.Mono(doubtNS)+1, never); quick < 10*time.Millisecond {
+		t.Errorf("a bell that rang is doubted: a rest took %v", quick)
 	}
 }

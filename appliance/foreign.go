@@ -231,6 +231,6 @@ func (r *replica) adopt(s *shm.Segment, ring *shm.Reader) *shm.Segment {
 	r.closeAccount()
 	old := r.segment
 	r.segment, r.ring, r.have, r.quarantine, r.replacing = s, ring, false, "", false
-	r.streams = [shm.MaxStreams]streamCache{}
+	r.streams, r.mark = [shm.MaxStreams]streamCache{}, ringMark{}
 	return old
 }

@@ -44,7 +44,8 @@ type path struct {
 	requests chan func()
 	snapshot atomic.Pointer[view]
 	nextView clock.Mono
-	seats    [][]seat // by camera: who looks at it
+	reached  clock.Mono // the latest arrival of a message read
+	seats    [][]seat   // by camera: who looks at it
 }
 
 func newPath(a *Appliance, bell *shm.Doorbell, cameras []*camera, replicas []*replica) (*path, error) {
@@ -143,8 +144,10 @@ func (p *path) turn(now clock.Mono) int {
 	for _, c := range p.cameras {
 		c.pacing(p.disp.Waits(c.index) || p.coming(c))
 	}
-	if read < maxMessagesPerTurn { // else what is unread arrived before now, and comes first
+	if read < maxMessagesPerTurn {
 		p.corr.Tick(now)
+	} else { // what is unread may have arrived before now, and comes first
+		p.corr.Tick(p.reached)
 	}
 	if p.waiter != nil && n == 0 && p.corr.Pending() == 0 && p.disp.Idle() {
 		close(p.waiter)
@@ -198,6 +201,7 @@ func (p *path) messages(now clock.Mono) int {
 			break
 		}
 		p.step(first)
+		p.reached = max(p.reached, first.arrival)
 		first.have = false
 		n++
 	}

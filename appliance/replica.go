@@ -34,6 +34,7 @@ type replica struct {
 
 	lastArrival clock.Mono // of the last message
 	lastEmpty   clock.Mono // when the ring was last found empty
+	mark        ringMark   // what was in the ring at some time since then
 	streams     [shm.MaxStreams]streamCache
 	owes        []silence // by camera
 
@@ -57,6 +58,13 @@ type replica struct {
 
 // noQueue is the queue of a replica that the dispatcher does not know.
 const noQueue = -1
+
+// ringMark is a head and a time at which it was not passed yet: what has a higher sequence
+// was published after that time, whatever its writer says.
+type ringMark struct {
+	head uint64
+	at   clock.Mono
+}
 
 // ringAccount sums a ring's messages over its readers.
 type ringAccount struct{ written, read, lost uint64 }
@@ -100,7 +108,9 @@ func parseReady(raw json.RawMessage) (readyReport, error) {
 
 // peek makes sure that the oldest unread message, if any, is at hand. Its arrival is
 // the publish time its writer gave, clamped into what can be true: not before this
-// ring's last message or the last time it was seen empty, and not after now.
+// ring's last message, the last time it was seen empty or its mark, and not after now. By
+// the mark no writer, however fast and whatever it stamps, is ahead of the others by more
+// than two rings full: a time that stands still would come first for ever.
 func (r *replica) peek(now clock.Mono) bool {
 	if r.have || r.quarantine != "" || !r.attached() {
 		return r.have
@@ -115,6 +125,10 @@ func (r *replica) peek(now clock.Mono) bool {
 		return false
 	}
 	r.have, r.length = true, n
+	if r.head.Sequence > r.mark.head {
+		r.lastArrival = max(r.lastArrival, r.mark.at)
+		r.mark = ringMark{r.head.Sequence + r.ring.Pending(), now}
+	}
 	r.arrival = min(max(clock.Mono(r.head.PublishNS), r.lastArrival, r.lastEmpty), now)
 	r.lastArrival = r.arrival
 	return true
@@ -144,7 +158,7 @@ func (r *replica) layOut(index int) error {
 		return err
 	}
 	r.ring, r.have, r.quarantine, r.replacing = ring, false, "", false
-	r.streams = [shm.MaxStreams]streamCache{}
+	r.streams, r.mark = [shm.MaxStreams]streamCache{}, ringMark{}
 	return nil
 }
 

@@ -27,7 +27,7 @@ import (
 const foreignEnv = "SKEWGATE_TEST_FOREIGN"
 
 func init() {
-	roles := map[string]func() error{"detector": foreignDetector, "reader": foreignReader, "prober": foreignProber}
+	roles := map[string]func() error{"detector": foreignDetector, "reader": foreignReader, "prober": foreignProber, "flooder": foreignFlooder}
 	if role := roles[os.Getenv(foreignEnv)]; role != nil {
 		if err := role(); err != nil {
 			fmt.Println("error:", err)
@@ -100,9 +100,24 @@ func look(w *client.Writer, stream int, seen *uint64) error {
 
 // wreckHead sets the head word of this process's ring to all ones.
 func wreckHead() error {
-	links, err := filepath.Glob("/proc/self/fd/*")
+	fd, err := ownRing()
 	if err != nil {
 		return err
+	}
+	header := make([]byte, 64)
+	if _, err := unix.Pread(fd, header, 0); err != nil {
+		return err
+	}
+	hotAt := int64(header[40]) | int64(header[41])<<8
+	_, err = unix.Pwrite(fd, []byte{255, 255, 255, 255, 255, 255, 255, 255}, hotAt)
+	return err
+}
+
+// ownRing finds the descriptor of this process's ring.
+func ownRing() (int, error) {
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		return -1, err
 	}
 	for _, l := range links {
 		target, err := os.Readlink(l)
@@ -110,18 +125,10 @@ func wreckHead() error {
 			continue
 		}
 		var fd int
-		if _, err := fmt.Sscan(filepath.Base(l), &fd); err != nil {
-			return err
-		}
-		header := make([]byte, 64)
-		if _, err := unix.Pread(fd, header, 0); err != nil {
-			return err
-		}
-		hotAt := int64(header[40]) | int64(header[41])<<8
-		_, err = unix.Pwrite(fd, []byte{255, 255, 255, 255, 255, 255, 255, 255}, hotAt)
-		return err
+		_, err = fmt.Sscan(filepath.Base(l), &fd)
+		return fd, err
 	}
-	return errors.New("no ring among the descriptors")
+	return -1, errors.New("no ring among the descriptors")
 }
 
 // foreignReader prints the JSON line of each frame of the output ring until the end.

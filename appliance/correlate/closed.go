@@ -9,6 +9,7 @@ type record struct {
 	closedAt clock.Mono
 	last     clock.Mono // last arrival within the horizon; alone if nobody but the first model came
 	held     []instant  // each model's first message, also those that came late
+	mark     uint64     // of the watch
 
 	// For window matches only.
 	minNS, maxNS int64

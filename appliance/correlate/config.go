@@ -88,6 +88,9 @@ type Config struct {
 	// FrameIDs, if set, says that frame ids are numbers of this table: each is in use while
 	// an open group or a closed record has it as its key. Nil where the source counts frames.
 	FrameIDs *Texts
+
+	// Watch, if set, hears how every group ends.
+	Watch Watch
 }
 
 // Limits bounds the tables. A zero field takes the default.

@@ -48,7 +48,10 @@ type Correlator struct {
 	skew           *hist.Window
 	final          finality
 	surveyor       surveyor
-	seatsTaken     int // of all cameras
+	seatsTaken     int     // of all cameras
+	sleeping       bool    // Slept is at work
+	closing        Closing // scratch for the watch
+	apart          Apart
 }
 
 // New returns a Correlator that gives every published group to out. out must not call back into
@@ -106,9 +109,11 @@ func (c *Correlator) Pending() int { return c.pending }
 // to a time that is over.
 func (c *Correlator) Slept(now clock.Mono) {
 	now = c.advance(now)
+	c.sleeping = true
 	for c.oldest != nil {
 		c.close(now, c.oldest, Stale)
 	}
+	c.sleeping = false
 }
 
 // advance moves the clock to now, which never runs back, and closes what is due. It returns

@@ -1,5 +1,7 @@
 package correlate
 
+import "github.com/skewgate/skewgate/appliance/clock"
+
 // Dead calls f for every model that is known dead: with the unit and camera where it is, or with
 // two empty names if it is dead everywhere. It is for whoever has to begin in the middle.
 func (c *Correlator) Dead(f func(unit, camera, model string)) {
@@ -14,4 +16,15 @@ func (c *Correlator) Dead(f func(unit, camera, model string)) {
 	for _, cam := range c.cameras[1:] {
 		each(cam.down, cam.unit, cam.name)
 	}
+}
+
+// downSince returns since when a model that is known dead is so on a camera.
+func (c *Correlator) downSince(cam *camera, mod *model) clock.Mono {
+	switch {
+	case cam.down&mod.bit == 0:
+		return mod.downAt
+	case c.down&mod.bit == 0:
+		return cam.downAt[mod.id]
+	}
+	return min(mod.downAt, cam.downAt[mod.id])
 }

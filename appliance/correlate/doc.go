@@ -55,6 +55,9 @@
 // once a second from what every model has said lately, so that figures do not depend on the
 // groups that a quantum made, and the usual message pays for one entry in a ring.
 //
+// A Watch hears the story behind them: how each group ended with whom, and which messages came
+// for it and did not join.
+//
 // # Identities
 //
 // These hold after every call; CheckIdentities says so:

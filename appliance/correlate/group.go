@@ -24,6 +24,7 @@ type Member struct {
 	Model      ModelID
 	Unreadable bool
 	HasBoxes   bool
+	Expected   bool // told to Config.Watch alone: the model is, at closing
 	Arrival    clock.Mono
 	CaptureNS  int64 // as received; detect.RawInstant if not readable
 	FrameID    uint64
@@ -52,8 +53,10 @@ func (r Reason) String() string { return reasonNames[r] }
 
 // Missing is an expected model that is not in a group, and why.
 type Missing struct {
-	Model  ModelID
-	Reason MissingReason
+	Model    ModelID
+	Reason   MissingReason
+	Since    clock.Mono // Dead: since when
+	PassedNS int64      // Passed: its progress, a matched capture time
 }
 
 // MissingReason is why an expected model is not in a group, as far as the closing could tell.
@@ -89,6 +92,7 @@ type group struct {
 	Group
 	id     uint32 // its place in Correlator.groups
 	seq    uint64 // rises with each opening: the order of first arrival
+	mark   uint64 // of the watch, 0 while it has said none
 	camera *camera
 	epoch  *epoch
 	in     uint64 // members that have a bit
@@ -143,7 +147,7 @@ func (c *Correlator) open(now clock.Mono, k Key, cam *camera, ep *epoch) *group 
 	g.Generation, g.Reason = 0, 0
 	g.FirstArrival, g.LastArrival = now, now
 	g.in, g.timed, g.found, g.ready = 0, false, false, false
-	g.settleNode, g.anchorNode = 0, 0
+	g.settleNode, g.anchorNode, g.mark = 0, 0, 0
 	g.prev, g.next = c.newest, nil
 	if c.newest != nil {
 		c.newest.next = g

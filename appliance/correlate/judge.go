@@ -107,15 +107,24 @@ func (c *Correlator) close(now clock.Mono, g *group, reason Reason) {
 	case Stale:
 		c.n.Stale++
 	}
+	publish := false
 	switch {
 	case reason == Stale:
 	case !g.found && !c.cfg.EmitEmpty:
 		c.n.SuppressedEmpty++
 	default:
+		publish = true
 		c.n.Published++
 		c.measure(now, g)
+	}
+	if publish || c.cfg.Watch != nil {
 		g.Reason, g.ClosedAt = reason, now
 		c.present(g)
+	}
+	if c.cfg.Watch != nil {
+		c.tellClosed(g, remembered, publish)
+	}
+	if publish {
 		c.out(&g.Group)
 	}
 	if !remembered {
@@ -150,13 +159,16 @@ func (c *Correlator) present(g *group) {
 	g.Missing = g.Missing[:0]
 	for set := g.camera.expected &^ g.in; set != 0; set &= set - 1 {
 		mod := c.bitModels[bits.TrailingZeros64(set)]
-		why := Absent
+		miss := Missing{Model: mod.id}
 		switch {
 		case (c.down|g.camera.down)&mod.bit != 0:
-			why = Dead
+			miss.Reason, miss.Since = Dead, c.downSince(g.camera, mod)
 		case g.Reason == Settled:
-			why = Passed
+			miss.Reason = Passed
+			if p := g.epoch.of(mod.id); p != nil {
+				miss.PassedNS = p.wNS
+			}
 		}
-		g.Missing = append(g.Missing, Missing{mod.id, why})
+		g.Missing = append(g.Missing, miss)
 	}
 }

@@ -14,7 +14,8 @@ type StreamID uint64
 // Epoch returns the stream_epoch.
 func (s StreamID) Epoch() uint32 { return uint32(s) }
 
-func (s StreamID) camera() uint32 { return uint32(s >> 32) }
+// Camera returns the camera's place in the table, from 1.
+func (s StreamID) Camera() uint32 { return uint32(s >> 32) }
 
 // Tag is the kind of a key's value; it makes kinds unable to collide.
 type Tag uint8

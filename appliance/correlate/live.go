@@ -47,6 +47,9 @@ func (c *Correlator) ModelDown(now clock.Mono, name string) error {
 		return err
 	}
 	now = c.advance(now)
+	if c.down&mod.bit == 0 {
+		mod.downAt = now
+	}
 	c.down |= mod.bit
 	c.judgeAll(now)
 	return nil
@@ -64,6 +67,12 @@ func (c *Correlator) ModelDownAt(now clock.Mono, s StreamID, name string) error 
 		return err
 	}
 	now = c.advance(now)
+	if cam.down&mod.bit == 0 {
+		if cam.downAt == nil {
+			cam.downAt = make(map[ModelID]clock.Mono)
+		}
+		cam.downAt[mod.id] = now
+	}
 	cam.down |= mod.bit
 	c.judgeAll(now)
 	return nil

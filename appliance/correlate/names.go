@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/appliance/hist"
 )
 
@@ -27,7 +28,8 @@ const MaxNameBytes = 255
 type model struct {
 	id       ModelID
 	name     string
-	bit      uint64 // its bit in sets of expected models; 0 = never expected
+	bit      uint64     // its bit in sets of expected models; 0 = never expected
+	downAt   clock.Mono // since when it is known dead everywhere
 	seen     bool
 	expected bool // now or before, by any camera
 	lag      *hist.Window
@@ -41,8 +43,9 @@ type camera struct {
 	match      Match
 	windowNS   int64
 	offsets    []offset
-	expected   uint64 // models that make a quorum
-	down       uint64 // models known dead on this camera alone
+	expected   uint64                 // models that make a quorum
+	down       uint64                 // models known dead on this camera alone
+	downAt     map[ModelID]clock.Mono // since when; nil = none ever was
 
 	frameIntervalNS int64 // configured, 0 = not
 
@@ -129,7 +132,7 @@ func (c *Correlator) cameraIndex(unit, name string) (uint32, error) {
 
 // cameraOf returns the camera of a stream, nil for an id that Stream did not give.
 func (c *Correlator) cameraOf(s StreamID) *camera {
-	if i := s.camera(); i > 0 && int(i) < len(c.cameras) {
+	if i := s.Camera(); i > 0 && int(i) < len(c.cameras) {
 		return c.cameras[i]
 	}
 	return nil

@@ -69,6 +69,9 @@ func (c *Correlator) Step(now clock.Mono, m *Message) Verdict {
 	}
 
 	g, verdict := c.place(now, cam, ep, &at, m, mod, t, readable)
+	if g == nil && c.cfg.Watch != nil {
+		c.tellApart(now, cam, &at, m, mod, verdict)
+	}
 	// A message alone can complete only the group that it joined; with a promise in it, others.
 	if c.cfg.ImplicitProgress && readable {
 		c.promise(now, cam, ep, mod, subSaturating(t, 1), g)

@@ -72,6 +72,7 @@ type waiting struct {
 	set     bool
 	picture shm.FrameMeta
 	since   clock.Mono
+	fate    uint64 // its number in fates
 }
 
 type replica struct {
@@ -91,6 +92,8 @@ type replica struct {
 	base   uint64 // assigned when it was last made ready: what is older is a former process's
 	proved bool   // it has finished a picture since
 	lanes  []int  // by route
+
+	fates []fates // by route
 }
 
 // target is one route seen from the camera.
@@ -123,7 +126,7 @@ func New(cameras int, replicas []Replica, maxAgeNS int64, onFault func(replica i
 		if r.MaxOngoing < 1 {
 			return nil, fmt.Errorf("replica %s: max_ongoing is %d, want at least 1", r.Name, r.MaxOngoing)
 		}
-		added := replica{Replica: r, waiting: make([]waiting, len(r.Routes)), held: make([]held, r.MaxOngoing)}
+		added := replica{Replica: r, waiting: make([]waiting, len(r.Routes)), fates: make([]fates, len(r.Routes)), held: make([]held, r.MaxOngoing)}
 		for j, route := range r.Routes {
 			if route.Camera < 0 || route.Camera >= cameras {
 				return nil, fmt.Errorf("replica %s: camera %d of %d", r.Name, route.Camera, cameras)
@@ -146,12 +149,14 @@ func (d *Dispatcher) Offer(now clock.Mono, camera int, picture *shm.FrameMeta) {
 		w := &r.waiting[t.route]
 		if !r.ready && (r.failed || !r.Routes[t.route].Hold) {
 			r.dropped[DropNotReady]++
+			r.fates[t.route].begin(now, picture, FateNotReady)
 			continue
 		}
 		if w.set {
 			r.dropped[DropSuperseded]++
+			r.fates[t.route].change(now, w.fate, FateSuperseded, 0)
 		}
-		*w = waiting{set: true, picture: *picture, since: now}
+		*w = waiting{set: true, picture: *picture, since: now, fate: r.fates[t.route].begin(now, picture, FateWaiting)}
 		d.pump(now, t.replica)
 	}
 }
@@ -205,9 +210,11 @@ func (d *Dispatcher) handOver(now clock.Mono, r *replica, route int) {
 	}
 	if err := r.Out.Enqueue(&d.assign); err != nil {
 		r.dropped[DropFault]++
+		r.fates[route].change(now, w.fate, FateFault, 0)
 		return
 	}
 	r.held[r.assigned%uint64(len(r.held))] = held{route: route, epoch: p.StreamEpoch, ns: p.CaptureNS}
+	r.fates[route].change(now, w.fate, FateAssigned, r.assigned)
 	r.assigned++
 	d.handedOut++
 }
@@ -271,6 +278,7 @@ func (d *Dispatcher) SetDown(i int, forever bool) {
 	if r.ready || r.draining {
 		if queued, err := d.queue(r); err == nil {
 			r.died += queued
+			r.die(r.assigned - min(queued, r.assigned-r.base))
 		}
 	}
 	r.ready, r.draining, r.failed = false, false, forever
@@ -283,6 +291,7 @@ func (d *Dispatcher) dropWaiting(r *replica, forever bool) {
 		if r.waiting[j].set && (forever || !r.Routes[j].Hold) {
 			r.waiting[j].set = false
 			r.dropped[DropNotReady]++
+			r.fates[j].change(r.waiting[j].since, r.waiting[j].fate, FateNotReady, 0)
 		}
 	}
 }

@@ -69,6 +69,7 @@ type Appliance struct {
 	children []supervise.Spec
 
 	recordings recordings
+	explaining chan struct{} // a place for each question about frames
 	goroutines sync.WaitGroup
 	quit       chan struct{} // closed when the path has ended
 	state      stateWord
@@ -77,7 +78,7 @@ type Appliance struct {
 // New builds everything that can fail before the first process starts: an error
 // means that nothing runs and nothing is left behind.
 func New(cfg *config.Config, o Options) (*Appliance, error) {
-	a := &Appliance{cfg: cfg, o: o, started: clock.Now(), quit: make(chan struct{})}
+	a := &Appliance{cfg: cfg, o: o, started: clock.Now(), quit: make(chan struct{}), explaining: make(chan struct{}, maxExplaining)}
 	if err := a.build(); err != nil {
 		return nil, errors.Join(err, a.release())
 	}

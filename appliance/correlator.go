@@ -52,6 +52,8 @@ func (a *Appliance) nameMatching() {
 // newCorrelator gives the correlator its settings and its models. out takes the closed groups.
 func (p *path) newCorrelator(out func(*correlate.Group)) (*traced, error) {
 	cfg := correlatorConfig(p.a.cfg)
+	p.book = p.newBook(&cfg)
+	cfg.Watch = p.book
 	corr, err := correlate.New(cfg, out)
 	if err != nil {
 		return nil, err
@@ -66,6 +68,7 @@ func (p *path) newCorrelator(out func(*correlate.Group)) (*traced, error) {
 
 // modelDown takes a dead detector out of the quorum of every camera.
 func (p *path) modelDown(now clock.Mono, r *replica) {
+	r.endings.add(now, r.endedBy(), false)
 	if err := p.corr.ModelDown(now, r.cfg.Name); err != nil {
 		p.log.Error("take a dead model out of the quorum", "task", r.task, "err", err)
 	}

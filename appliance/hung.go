@@ -57,6 +57,7 @@ func (p *path) lookForHung(now clock.Mono) {
 				continue
 			}
 			owes.hung = true
+			r.endings.add(now, "silent on "+r.cameras[local].cfg.Name+" since "+now.Sub(owes.since).Round(time.Millisecond).String()+" while others answered", true)
 			p.log.Warn("detector hangs, frames no longer wait for it", "task", r.task, "camera", r.cameras[local].cfg.Name,
 				"silent", now.Sub(owes.since).Round(time.Millisecond))
 			if err := p.corr.ModelDownAt(now, owes.stream, r.cfg.Name); err != nil {

@@ -16,6 +16,7 @@ type word struct {
 	ready json.RawMessage
 	note  string // of captures: streaming, retrying, ended
 	why   json.RawMessage
+	exit  *supervise.ExitRecord // how the last start that has ended did; nil = none has
 }
 
 // mailbox carries supervisor events to the path's thread. It keeps the newest word
@@ -36,9 +37,12 @@ func (m *mailbox) put(e supervise.Event) {
 	}
 	w := m.words[e.Task]
 	if w.start != e.Start {
-		w = word{start: e.Start}
+		w = word{start: e.Start, exit: w.exit}
 	}
 	w.state = e.State
+	if e.Exit != nil {
+		w.exit = e.Exit
+	}
 	if e.Ready != nil {
 		w.ready = e.Ready
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/skewgate/skewgate/appliance/correlate"
 	"github.com/skewgate/skewgate/appliance/detect"
 	"github.com/skewgate/skewgate/appliance/dispatch"
+	"github.com/skewgate/skewgate/appliance/story"
 	"github.com/skewgate/skewgate/appliance/supervise"
 	"github.com/skewgate/skewgate/shm"
 )
@@ -34,6 +35,7 @@ type path struct {
 	replicas []*replica
 	disp     *dispatch.Dispatcher
 	corr     *traced
+	book     *story.Book
 	out      publisher
 	message  correlate.Message // reused
 	boxes    []detect.Box      // reused

@@ -37,6 +37,7 @@ type replica struct {
 	mark        ringMark   // what was in the ring at some time since then
 	streams     [shm.MaxStreams]streamCache
 	owes        []silence // by camera
+	endings     endings
 
 	model          correlate.ModelID
 	word           word

@@ -62,6 +62,7 @@ var importTable = []importRule{
 	{pkg: "appliance/config", ours: tidyMemory, reach: partReach},
 	{pkg: "appliance/trace", ours: tidyMemory, reach: partReach},
 	{pkg: "appliance/advise", ours: []string{"appliance/clock"}, never: pureNever, reach: pureReach},
+	{pkg: "appliance/story", ours: []string{"appliance/clock", "appliance/correlate", "appliance/detect"}, never: pureNever, reach: pureReach},
 	{pkg: "appliance/web", ours: tidyLeaves, reach: partReach},
 	{pkg: "appliance/sim", ours: append([]string{"appliance/correlate"}, tidyMemory...)},
 	{pkg: "appliance/onnx", ours: []string{"appliance/detect"}},

@@ -27,7 +27,7 @@ import (
 // readOnly are the correlator's methods that change nothing a decision depends on. Stream and
 // Model enter names, which the messages bring along.
 var readOnly = []string{
-	"AppendFigures", "AppendNote", "AppendSkew", "AppendTables", "CheckIdentities", "Counters", "Dead", "Final", "Live", "Model", "ModelName", "Models",
+	"AppendFigures", "AppendNote", "AppendSkew", "AppendTables", "CheckIdentities", "Counters", "Dead", "EachOpen", "Final", "Live", "Matched", "Model", "ModelName", "Models",
 	"NextDeadline", "Pending", "Skew", "SkewOverflow", "Stream", "StreamName",
 }
 
@@ -58,7 +58,7 @@ func TestSettingsNameEveryField(t *testing.T) {
 		config, settings reflect.Type
 		left             []string // the replay has its own bounds and texts
 	}{
-		{reflect.TypeFor[correlate.Config](), reflect.TypeFor[trace.Settings](), []string{"Limits", "FrameIDs"}},
+		{reflect.TypeFor[correlate.Config](), reflect.TypeFor[trace.Settings](), []string{"Limits", "FrameIDs", "Watch"}},
 		{reflect.TypeFor[correlate.CameraConfig](), reflect.TypeFor[trace.CameraSettings](), nil},
 	} {
 		for i := range tc.config.NumField() {

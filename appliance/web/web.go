@@ -22,6 +22,7 @@ type Source interface {
 	Status() *status.Document
 	// Alive returns nil while the path's thread turns.
 	Alive() error
+	Explainer
 }
 
 // Bounds on what a client may cost.
@@ -32,13 +33,14 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-// Handler serves GET /api/v1/status, /healthz (the process and its path turn) and
+// Handler serves GET /api/v1/status, /api/v1/explain (the stories of frames), /healthz (the process and its path turn) and
 // /readyz (the path runs and at least one detector is ready).
 func Handler(src Source) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, src.Status())
 	})
+	mux.HandleFunc("GET /api/v1/explain", func(w http.ResponseWriter, r *http.Request) { explain(w, r, src) })
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		writeVerdict(w, src.Alive())
 	})

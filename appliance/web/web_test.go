@@ -23,6 +23,10 @@ type source struct {
 func (s *source) Status() *status.Document { return &s.doc }
 func (s *source) Alive() error             { return s.alive }
 
+func (s *source) Explain(context.Context, Question) (any, error) {
+	return nil, errors.New("not asked for here")
+}
+
 // serve starts the real server on a real Unix socket and returns a client for it.
 func serve(t *testing.T, src Source) (*http.Client, string) {
 	t.Helper()

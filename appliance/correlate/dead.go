@@ -18,13 +18,11 @@ func (c *Correlator) Dead(f func(unit, camera, model string)) {
 	}
 }
 
-// downSince returns since when a model that is known dead is so on a camera.
+// downSince returns since when a model that is known dead on a camera is so: a death everywhere
+// outweighs one on that camera, as where a model hangs on one and is killed then.
 func (c *Correlator) downSince(cam *camera, mod *model) clock.Mono {
-	switch {
-	case cam.down&mod.bit == 0:
+	if c.down&mod.bit != 0 {
 		return mod.downAt
-	case c.down&mod.bit == 0:
-		return cam.downAt[mod.id]
 	}
-	return min(mod.downAt, cam.downAt[mod.id])
+	return cam.downAt[mod.id]
 }

@@ -192,8 +192,8 @@ func play(t *testing.T, c *Correlator, r *rand.Rand) {
 	}
 }
 
-// Who has been dead since when, everywhere and on one camera, the earlier one counts; a second
-// death while dead changes nothing, a life between does.
+// Who has been dead since when, everywhere and on one camera; a second death of the same kind
+// changes nothing, a life between does.
 func TestDeadSince(t *testing.T) {
 	l := &listener{t: t, of: make(map[uint64]Key), closed: make(map[uint64]bool)}
 	cfg := DefaultConfig()
@@ -227,7 +227,7 @@ func TestDeadSince(t *testing.T) {
 	answer(90, a)
 	die(c.ModelDownAt(95, s, "b"))
 	answer(99, a)
-	if diff := cmp.Diff([]clock.Mono{10, 10, 70, 70}, l.dead); diff != "" {
+	if diff := cmp.Diff([]clock.Mono{10, 40, 70, 70}, l.dead); diff != "" {
 		t.Errorf("dead since (-want +got):\n%s", diff)
 	}
 }

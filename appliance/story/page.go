@@ -45,8 +45,7 @@ type Page struct {
 	// NowNS and WallNS are one instant on both clocks, for what is told to people; 0 = not known.
 	NowNS  clock.Mono
 	WallNS int64
-	// Began is when the book's run began, if it was in its middle: what was dead then has been
-	// for longer than that. 0 = it is told from its beginning.
+	// Began is when what the book knows of begins: who was dead before has been for longer.
 	Began clock.Mono
 	Notes []string
 }

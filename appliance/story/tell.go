@@ -186,7 +186,7 @@ func (t *teller) missing(e *entry) {
 	switch e.what {
 	case missingDead:
 		since := e.at
-		if t.Began != 0 && since < t.Began {
+		if since < t.Began {
 			since, m.DownLonger = t.Began, true
 		}
 		down := max(0, int64(end-since))

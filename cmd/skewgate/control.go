@@ -48,5 +48,14 @@ func askAppliance(ctx context.Context, runDir, question string, timeout time.Dur
 	if json.Unmarshal(body, &problem) != nil || problem.Error == "" {
 		problem.Error = string(bytes.TrimSpace(body))
 	}
-	return nil, fmt.Errorf("the appliance answered %s: %s", resp.Status, problem.Error)
+	return nil, &answerError{resp.StatusCode, resp.Status, problem.Error}
 }
+
+// answerError is an answer that is none.
+type answerError struct {
+	code   int
+	status string
+	text   string
+}
+
+func (e *answerError) Error() string { return "the appliance answered " + e.status + ": " + e.text }

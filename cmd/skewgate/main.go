@@ -51,7 +51,7 @@ func newRootCmd() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit(exitUsage, err) })
 	root.AddCommand(
 		newRunCmd(), newCheckCmd(), newDemoCmd(), newDoctorCmd(), newStatusCmd(),
-		newRecordCmd(), newReplayCmd(), newAdviseCmd(), newFuseCmd(), newRingCmd(), newVersionCmd(), newCaptureCmd(),
+		newRecordCmd(), newReplayCmd(), newAdviseCmd(), newExplainCmd(), newFuseCmd(), newRingCmd(), newVersionCmd(), newCaptureCmd(),
 	)
 	return root
 }

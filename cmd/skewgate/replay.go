@@ -98,6 +98,7 @@ type replay struct {
 	adjust func(*correlate.Config)                               // before the correlator is made
 	heard  func(now clock.Mono, m *correlate.Message, id string) // each message, before it is judged
 	group  func(*correlate.Group)                                // in place of printing it
+	number func(id string) (uint64, error)                       // what a frame id is, in place of a number for its time
 }
 
 func newReplay(out io.Writer) *replay {

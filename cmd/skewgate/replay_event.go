@@ -163,7 +163,13 @@ func (r *replay) message(now clock.Mono, v *fastjson.Value) error {
 	} else if m.CaptureNS, m.Exact = r.timestamp(f[3]); !m.Exact {
 		m.CaptureNS, m.Raw = detect.RawInstant, r.raw
 	}
-	if frame != "" { // an empty id identifies nothing
+	switch {
+	case frame == "": // an empty id identifies nothing
+	case r.number != nil:
+		if m.FrameID, err = r.number(frame); err != nil {
+			return err
+		}
+	default:
 		id := r.ids.Add([]byte(frame))
 		m.FrameID = uint64(id)
 		defer r.ids.Drop(id) // unless a group is keyed by it now

@@ -57,7 +57,7 @@ func (m *mailbox) put(e supervise.Event) {
 
 // take calls f for every task when anything changed since the last call.
 func (m *mailbox) take(f func(task string, w word)) bool {
-	if !m.fresh.Swap(false) {
+	if !m.fresh.Load() || !m.fresh.Swap(false) { // asked every turn: a swap costs a barrier
 		return false
 	}
 	m.mu.Lock()

@@ -308,7 +308,7 @@ func (p *path) orders(now clock.Mono) int {
 	if p.a.mail.take(func(task string, w word) { p.hear(now, task, w) }) {
 		n++
 	}
-	if p.a.deskNews.Swap(false) {
+	if p.a.deskNews.Load() && p.a.deskNews.Swap(false) {
 		for _, r := range p.replicas {
 			if r.foreign != nil && !r.replacing {
 				p.hearForeign(now, r)

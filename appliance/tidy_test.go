@@ -71,7 +71,7 @@ var importTable = []importRule{
 	}},
 	{pkg: "cmd/skewgate-detect", ours: []string{"appliance/...", "shm"}},
 	{pkg: "cmd/...", ours: []string{"appliance", "appliance/...", "shm", "shm/client", "bpf/...", "firmware/..."}, reach: noCgo},
-	{pkg: "bench/...", ours: []string{"bench/...", "appliance", "appliance/...", "shm", "bpf/...", "firmware/..."}, reach: noCgo},
+	{pkg: "bench/...", ours: []string{"bench/...", "appliance", "appliance/...", "shm", "shm/client", "bpf/...", "firmware/..."}, reach: noCgo},
 	{pkg: "cmd/skewbench", ours: []string{"bench/..."}, reach: noCgo},
 	{pkg: "scripts/...", ours: nil},
 }

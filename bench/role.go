@@ -40,6 +40,9 @@ type job struct {
 	Bodies   string  `json:"bodies"`   // intake: file of JSON bodies, a line each
 	Cameras  uint64  `json:"cameras"`  // step
 	Open     uint64  `json:"open"`     // step: groups that stay open; 0 = they close by quorum
+	Socket   string  `json:"socket"`   // fused: attach.sock
+	Models   uint64  `json:"models"`   // fused
+	Boxes    uint64  `json:"boxes"`    // fused: of one message
 }
 
 // A result is what a role or a C peer says at its end, as one line of JSON.
@@ -57,6 +60,8 @@ type result struct {
 	Closed      uint64 `json:"closed,omitempty"`      // groups
 	Allocs      uint64 `json:"allocs,omitempty"`      // of all messages together
 	Interpreter string `json:"interpreter,omitempty"` // of a peer in Python
+
+	Jitter []machine.Gaps `json:"jitter,omitempty"` // fused: of its processor
 }
 
 // rate is messages a second, between the first and the last.
@@ -77,7 +82,7 @@ func Role(args []string) error {
 	if err := json.Unmarshal([]byte(args[0]), &j); err != nil {
 		return fmt.Errorf("read job: %w", err)
 	}
-	roles := map[string]func(*job) (*result, error){"writer": writerRole, "reader": readerRole, "intake": intakeRole, "step": stepRole}
+	roles := map[string]func(*job) (*result, error){"writer": writerRole, "reader": readerRole, "intake": intakeRole, "step": stepRole, "fused": fusedRole}
 	run := roles[j.Role]
 	if run == nil {
 		return fmt.Errorf("no role %q", j.Role)

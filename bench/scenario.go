@@ -25,6 +25,7 @@ func Scenarios() []Scenario {
 		{"adaptive", "reader that sleeps in between, 177 messages/s: its processor time, and latency against a bare futex", adaptive},
 		{"correlate", "from the rings to closed groups on one core, packed and JSON, against a plain correlator in Python", correlateScenario},
 		{"scaling", "cost of a message over more cameras and more open groups, the correlator alone", scaling},
+		{"fused", "from a detector's publish to the fused record, through a running appliance that spins", fused},
 		{"python", "cost of one publish of 8 boxes in Python, as a buffer and as a list", python},
 		{"probe", "what the probe's site costs a publish when nobody listens", probe},
 		{"c", "cost of one publish of 256 bytes in C", cLibrary},

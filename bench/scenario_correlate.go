@@ -72,9 +72,13 @@ func correlateScenario(ctx context.Context, h *Harness) ([]report.Row, error) {
 
 // alone runs a role that needs no other side, on the reader's processor.
 func (h *Harness) alone(ctx context.Context, j job) (*result, error) {
+	return h.aloneOn(ctx, h.readerCPU, j)
+}
+
+func (h *Harness) aloneOn(ctx context.Context, cpu int, j job) (*result, error) {
 	ctx, cancel := context.WithTimeout(ctx, correlateLimit)
 	defer cancel()
-	j.CPU, j.LimitNS = h.readerCPU, int64(correlateLimit)
+	j.CPU, j.LimitNS = cpu, int64(correlateLimit)
 	text, err := json.Marshal(j)
 	if err != nil {
 		return nil, err

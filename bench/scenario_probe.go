@@ -28,7 +28,7 @@ func probe(ctx context.Context, h *Harness) ([]report.Row, error) {
 		row.Missing = "needs the checkout: give --source"
 		return []report.Row{*row}, nil
 	}
-	with, err := h.buildPublisher(ctx, "publisher", "")
+	with, err := h.buildGo(ctx, "publisher", "./bench/publisher", "")
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func probe(ctx context.Context, h *Harness) ([]report.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	without, err := h.buildPublisher(ctx, "publisher-without-probe", overlay)
+	without, err := h.buildGo(ctx, "publisher-without-probe", "./bench/publisher", overlay)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func (h *Harness) cutProbe() (string, error) {
 	return overlay, os.WriteFile(overlay, list, 0o600)
 }
 
-// buildPublisher builds bench/publisher of the checkout; overlay may be "".
-func (h *Harness) buildPublisher(ctx context.Context, name, overlay string) (string, error) {
+// buildGo builds a program of the checkout; overlay may be "".
+func (h *Harness) buildGo(ctx context.Context, name, pkg, overlay string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileLimit)
 	defer cancel()
 	program := filepath.Join(h.dir, name)
@@ -87,7 +87,7 @@ func (h *Harness) buildPublisher(ctx context.Context, name, overlay string) (str
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, "./bench/publisher")...)
+	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
 	cmd.Dir = h.Source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

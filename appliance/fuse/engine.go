@@ -64,6 +64,8 @@ type engine struct {
 	groups     []group
 	matched    []rect // by group: what new boxes are compared with
 	votes      []vote
+	keys       []sortKey
+	spare      []candidate // the candidates as they came, once they are sorted
 }
 
 func (e *engine) reset() {
@@ -104,37 +106,65 @@ func (e *engine) run(p *plan) {
 	}
 }
 
+// sortKey is what candidates are sorted by, small enough to be moved about.
+type sortKey struct {
+	rank         float64
+	class        int32
+	model, index int32
+	at           int32 // into the candidates as they came
+}
+
+// sort orders the candidates: by class unless that does not matter, then by rank, the highest
+// first, then as they were given. Soft_nms picks the best itself.
 func (e *engine) sort(p *plan) {
-	switch {
-	case p.algorithm == SoftNMS && p.agnostic:
-		slices.SortFunc(e.candidates, byInput)
-	case p.algorithm == SoftNMS: // soft.go picks the best itself
-		slices.SortFunc(e.candidates, func(a, b candidate) int {
-			return cmp.Or(cmp.Compare(a.class, b.class), byInput(a, b))
+	e.keys = e.keys[:0]
+	for i := range e.candidates {
+		c := &e.candidates[i]
+		k := sortKey{rank: c.rank, class: c.class, model: c.model, index: c.index, at: int32(i)}
+		if p.agnostic {
+			k.class = 0
+		}
+		if p.algorithm == SoftNMS {
+			k.rank = 0
+		}
+		e.keys = append(e.keys, k)
+	}
+	if p.lastFirst && p.algorithm != SoftNMS {
+		slices.SortFunc(e.keys, func(a, b sortKey) int {
+			if order := byRank(a, b); order != 0 {
+				return order
+			}
+			return byPlace(b, a)
 		})
-	case p.agnostic && p.lastFirst:
-		slices.SortFunc(e.candidates, byRankLastFirst)
-	case p.agnostic:
-		slices.SortFunc(e.candidates, byRank)
-	case p.lastFirst:
-		slices.SortFunc(e.candidates, func(a, b candidate) int {
-			return cmp.Or(cmp.Compare(a.class, b.class), byRankLastFirst(a, b))
-		})
-	default:
-		slices.SortFunc(e.candidates, func(a, b candidate) int {
-			return cmp.Or(cmp.Compare(a.class, b.class), byRank(a, b))
+	} else {
+		slices.SortFunc(e.keys, func(a, b sortKey) int {
+			if order := byRank(a, b); order != 0 {
+				return order
+			}
+			return byPlace(a, b)
 		})
 	}
+	e.spare = e.spare[:0]
+	for i := range e.keys {
+		e.spare = append(e.spare, e.candidates[e.keys[i].at])
+	}
+	e.candidates, e.spare = e.spare, e.candidates
+}
+
+func byRank(a, b sortKey) int {
+	if a.class != b.class {
+		return cmp.Compare(a.class, b.class)
+	}
+	return cmp.Compare(b.rank, a.rank)
+}
+
+func byPlace(a, b sortKey) int {
+	if a.model != b.model {
+		return cmp.Compare(a.model, b.model)
+	}
+	return cmp.Compare(a.index, b.index)
 }
 
 func byInput(a, b candidate) int {
 	return cmp.Or(cmp.Compare(a.model, b.model), cmp.Compare(a.index, b.index))
-}
-
-func byRank(a, b candidate) int {
-	return cmp.Or(cmp.Compare(b.rank, a.rank), byInput(a, b))
-}
-
-func byRankLastFirst(a, b candidate) int {
-	return cmp.Or(cmp.Compare(b.rank, a.rank), byInput(b, a))
 }

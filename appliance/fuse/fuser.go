@@ -190,7 +190,10 @@ func (f *Fuser) order() {
 		f.ranked = append(f.ranked, place{unit(g.score), g.class, int32(i)})
 	}
 	slices.SortFunc(f.ranked, func(a, b place) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.class, b.class), cmp.Compare(a.group, b.group))
+		if a.score != b.score {
+			return cmp.Compare(b.score, a.score)
+		}
+		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.group, b.group))
 	})
 }
 

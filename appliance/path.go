@@ -45,6 +45,7 @@ type path struct {
 	waiter   chan struct{} // closed once nothing is in flight and no group is open
 	requests chan func()
 	snapshot atomic.Pointer[view]
+	figures  *figures
 	nextView clock.Mono
 	reached  clock.Mono // the latest arrival of a message read
 	seats    [][]seat   // by camera: who looks at it

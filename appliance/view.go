@@ -3,11 +3,11 @@ package appliance
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/appliance/dispatch"
 	"github.com/skewgate/skewgate/appliance/fuse"
-	"github.com/skewgate/skewgate/appliance/hist"
 	"github.com/skewgate/skewgate/appliance/status"
 	"github.com/skewgate/skewgate/appliance/supervise"
 	"github.com/skewgate/skewgate/shm"
@@ -20,8 +20,7 @@ type view struct {
 	models      []status.Model
 	correlation status.Correlation
 	fusion      status.Fusion
-	skew        []int64
-	pathNS      []int64
+	figures     *figures
 }
 
 // takeView copies the path's figures. It is the one place of the path that allocates,
@@ -31,8 +30,7 @@ func (p *path) takeView(now clock.Mono) {
 	p.a.beat(now)
 	p.repairBell()
 	v := &view{
-		skew:   p.corr.AppendSkew(nil, now),
-		pathNS: p.out.pathNS.AppendValues(nil, int64(now)),
+		figures: p.takeFigures(now),
 		fusion: status.Fusion{
 			Published: p.out.seq, Multi: p.out.multi,
 			BelowMinModels: p.out.tooFew + p.out.fuser.TooFew(), BelowMinScore: p.out.tooLow, Rejected: make(map[string]uint64),
@@ -47,14 +45,8 @@ func (p *path) takeView(now clock.Mono) {
 	for _, c := range p.cameras {
 		v.cameras = append(v.cameras, p.viewCamera(now, c))
 	}
-	lag := make(map[string]hist.Summary)
-	for _, m := range p.corr.Models(now) {
-		lag[m.Name] = m.Lag
-	}
 	for _, r := range p.replicas {
-		m := p.viewReplica(now, r)
-		m.LagMS = quantilesMS(lag[r.cfg.Name])
-		v.models = append(v.models, m)
+		v.models = append(v.models, p.viewReplica(now, r))
 	}
 	p.snapshot.Store(v)
 }
@@ -131,12 +123,11 @@ func (a *Appliance) Status() *status.Document {
 	d := &status.Document{
 		Schema: status.Schema, Unit: a.cfg.Unit, Version: a.o.Version, PID: os.Getpid(),
 		State: a.state.String(), UptimeMS: now.Sub(a.started).Milliseconds(),
-		Cameras: v.cameras, Models: v.models, Correlation: v.correlation, Fusion: v.fusion,
+		Cameras: slices.Clone(v.cameras), Models: slices.Clone(v.models), Correlation: v.correlation, Fusion: v.fusion,
 		Tasks: a.tasks(now), Sinks: []status.Sink{},
 	}
 	d.Memory.Segments, d.Memory.Bytes = a.memory.sum()
-	d.Correlation.SkewMS = quantilesMS(hist.Summarize(append([]int64(nil), v.skew...)))
-	d.Correlation.PathMS = quantilesMS(hist.Summarize(append([]int64(nil), v.pathNS...)))
+	v.figures.fill(d)
 	for _, s := range a.sinks {
 		st := s.Stats()
 		d.Sinks = append(d.Sinks, status.Sink{
@@ -190,12 +181,4 @@ func exitOf(r *supervise.ExitRecord) *status.Exit {
 		e.LastFrame = fmt.Sprint(*r.LastFrame)
 	}
 	return e
-}
-
-// quantilesMS turns nanoseconds into milliseconds; nil when there is no sample.
-func quantilesMS(s hist.Summary) *status.Quantiles {
-	if s.Count == 0 {
-		return nil
-	}
-	return &status.Quantiles{Count: s.Count, P50: float64(s.P50) / 1e6, P99: float64(s.P99) / 1e6, Max: float64(s.Max) / 1e6}
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/appliance/hist"
 )
 
 // account is what became of a camera's groups, since New.
@@ -14,7 +15,8 @@ type account struct {
 	mixed      uint64 // of those, with two pictures in them
 	collisions uint64
 
-	mixNS int64 // a group whose capture times spread that far holds two pictures; 0 = not known
+	mixedNS *hist.Window // spreads of the last mixed groups; nil for none
+	mixNS   int64        // a group whose capture times spread that far holds two pictures; 0 = not known
 
 	run, worst uint64 // closed groups in a row, in order of closing, in which no two models met
 	runSince   clock.Mono
@@ -65,12 +67,19 @@ func (s *seats) hasMet(i int) bool { return s.taken[i].met || s.met&s.taken[i].m
 
 // judgeMix counts a published group of two models or more as one picture or two. What shares a
 // frame id is one picture by the source's word.
-func (cam *camera) judgeMix(g *group) {
+func (c *Correlator) judgeMix(now clock.Mono, g *group) {
+	cam := g.camera
 	if cam.mixNS == 0 || !g.timed || g.Key.Tag == TagID {
 		return
 	}
 	cam.judged++
-	if subSaturating(g.maxNS, g.minNS) >= cam.mixNS {
-		cam.mixed++
+	spread := subSaturating(g.maxNS, g.minNS)
+	if spread < cam.mixNS {
+		return
 	}
+	cam.mixed++
+	if cam.mixedNS == nil {
+		cam.mixedNS = hist.NewWindow(c.cfg.SkewWindowNS, rareSamples)
+	}
+	cam.mixedNS.Add(int64(now), spread)
 }

@@ -25,12 +25,13 @@ type Figures struct {
 	Pairs      []Pair
 
 	// By the groups.
-	Groups     uint64 // closed
-	Judged     uint64 // published groups of two models or more that could be judged
-	Mixed      uint64 // of those, with two pictures in them
-	Collisions uint64 // dup_collision
-	Expected   int    // models that make a quorum
-	Run        uint64 // groups in a row, up to now, in which no two models met
+	Groups     uint64  // closed
+	Judged     uint64  // published groups of two models or more that could be judged
+	Mixed      uint64  // of those, with two pictures in them
+	MixedNS    []int64 // of the last of those: how far their capture times spread
+	Collisions uint64  // dup_collision
+	Expected   int     // models that make a quorum
+	Run        uint64  // groups in a row, up to now, in which no two models met
 	LongestRun uint64
 	LongestNS  int64 // from that run's first arrival to its last closing
 
@@ -82,7 +83,7 @@ func (c *Correlator) AppendFigures(dst []Figures, now clock.Mono) []Figures {
 		if at-int64(cam.intervalAt) < c.cfg.SkewWindowNS {
 			f.IntervalNS = cam.intervalNS
 		}
-		f.SpreadNS = appendValues(cam.spread, at)
+		f.SpreadNS, f.MixedNS = appendValues(cam.spread, at), appendValues(cam.mixedNS, at)
 		for _, p := range cam.pairs {
 			f.Pairs = append(f.Pairs, Pair{c.models[p.a].name, c.models[p.b].name, appendValues(p.offsetNS, at)})
 		}
@@ -166,6 +167,22 @@ func (c *Correlator) Final(now clock.Mono) Final {
 		HorizonNS: c.final.horizonNS, SkewNS: appendValues(c.final.skew, at),
 		Beyond: c.final.beyond, BeyondNS: appendValues(c.final.beyondNS, at), Cut: c.final.cut,
 	}
+}
+
+// Lag is how far one model's messages were behind the first of their frames. Like Figures it
+// holds the samples of the moving window.
+type Lag struct {
+	Model string
+	NS    []int64
+}
+
+// AppendLags appends the lag of every model name in the order in which they were entered. It is
+// what Models says of it, without the sorting.
+func (c *Correlator) AppendLags(dst []Lag, now clock.Mono) []Lag {
+	for _, m := range c.models[1:] {
+		dst = append(dst, Lag{m.name, appendValues(m.lag, int64(c.upTo(now)))})
+	}
+	return dst
 }
 
 // Split is the share of pictures that a quantum splits, by the spread of their capture times:

@@ -139,7 +139,7 @@ func (c *Correlator) measure(now clock.Mono, g *group) {
 		return
 	}
 	c.skew.Add(int64(now), int64(g.LastArrival-g.FirstArrival))
-	g.camera.judgeMix(g)
+	c.judgeMix(now, g)
 	for i := range g.Members {
 		m := &g.Members[i]
 		mod := c.models[m.Model]

@@ -23,6 +23,7 @@ type naiveCamera struct {
 	marked     bool
 	mark       int64
 	spread     []naiveSample
+	mixedNS    []naiveSample
 	pairs      map[[2]string][]naiveSample
 	met        map[string]bool
 
@@ -140,6 +141,7 @@ func (v *naive) judgeMix(g *naiveGroup) {
 	n.judged++
 	if 2*(high-low) >= T {
 		n.mixed++
+		n.mixedNS = append(n.mixedNS, naiveSample{v.now, high - low})
 	}
 }
 
@@ -378,7 +380,7 @@ func (n *naiveCamera) look(v *naive, camera string) Figures {
 	cc := v.settings(camera)
 	f := Figures{
 		Match: cc.Match, QuantumNS: v.cfg.QuantumNS, WindowNS: cc.WindowNS, ConfiguredNS: cc.FrameIntervalNS,
-		SpreadNS: v.values(n.spread, 1024), Pictures: uint64(n.pictures), Apart: uint64(n.apart),
+		SpreadNS: v.values(n.spread, 1024), MixedNS: v.values(n.mixedNS, 64), Pictures: uint64(n.pictures), Apart: uint64(n.apart),
 		Groups: uint64(n.groups), Judged: uint64(n.judged), Mixed: uint64(n.mixed), Collisions: uint64(n.collisions),
 		Expected: len(v.expectedOf(camera)), Run: uint64(n.run), LongestRun: uint64(n.worst), LongestNS: n.worstNS,
 	}

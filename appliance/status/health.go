@@ -32,6 +32,9 @@ const (
 	CodeRingQuarantined = "ring_quarantined"
 	CodeSinkLosing      = "sink_losing"
 	CodeIdentity        = "identity_broken"
+	CodeMixRisk         = "mix_risk"
+	CodeSplitRisk       = "split_risk"
+	CodeWindowUnproven  = "window_unproven"
 )
 
 // HeartbeatStaleMS is the age from which a ready detector's heartbeat counts as stale;
@@ -46,6 +49,7 @@ func Examine(d *Document) []Finding {
 	var f []Finding
 	for i := range d.Cameras {
 		f = examineCamera(f, &d.Cameras[i])
+		f = examineMatching(f, &d.Cameras[i])
 	}
 	for i := range d.Models {
 		f = examineModel(f, &d.Models[i], d)
@@ -93,6 +97,7 @@ func examineModel(f []Finding, m *Model, d *Document) []Finding {
 			fmt.Sprintf("detector %s says nothing on camera %s while others do; its frames no longer wait for it", name, camera),
 			"look at its process and its log; it counts again with its next message, and correlation.hung_after says how long it may be silent"})
 	}
+	f = examineAlone(f, m, d, name)
 	if m.Foreign {
 		return examineForeign(f, m, name)
 	}
@@ -112,7 +117,7 @@ func examineModel(f []Finding, m *Model, d *Document) []Finding {
 				fmt.Sprintf("detector %s has not given a heartbeat for %d ms", name, *m.HeartbeatAgeMS),
 				"it hangs or is starved of CPU: look at its process"})
 		}
-		if m.Messages == 0 && m.Outcomes["ok"] > 100 {
+		if len(m.Alone) == 0 && m.Messages == 0 && m.Outcomes["ok"] > 100 {
 			f = append(f, Finding{CodeNeverFused, SeverityError, name,
 				fmt.Sprintf("detector %s worked on %d frames and none of its messages joined a frame", name, m.Outcomes["ok"]),
 				"compare the counters late, unexpected and unparsed in `skewgate status`"})
@@ -150,7 +155,7 @@ func examineForeign(f []Finding, m *Model, name string) []Finding {
 			fmt.Sprintf("%d messages of %s were refused, the last because: %s", m.Refused, who, m.RefusedLast),
 			"mend what it sends: shm/ABI.md says how messages look"})
 	}
-	if m.Messages == 0 && m.Read > 100 {
+	if len(m.Alone) == 0 && m.Messages == 0 && m.Read > 100 {
 		f = append(f, Finding{CodeNeverFused, SeverityError, name,
 			fmt.Sprintf("%s sent %d messages and none joined a frame", who, m.Read),
 			"compare the counters late, unexpected and unparsed in `skewgate status`, and its frame ids or capture times with the camera's"})

@@ -41,6 +41,8 @@ type Camera struct {
 	Fused            uint64 `json:"fused"`              // published frames of this camera
 	FusedMulti       uint64 `json:"fused_multi"`        // of those, with two models or more
 	LongestRunSingle uint64 `json:"longest_run_single"` // longest run of published frames with fewer than two models
+
+	Matching
 }
 
 // Model is one detector replica: its process, its ring and its queue. One that attaches
@@ -71,6 +73,7 @@ type Model struct {
 	Refused        uint64            `json:"refused"`                // malformed messages
 	RefusedLast    string            `json:"refused_last,omitempty"` // why, of the last one
 	LagMS          *Quantiles        `json:"lag_ms"`                 // behind the first arrival of its frames
+	Alone          []Alone           `json:"alone,omitempty"`        // cameras on which it has never met another model
 }
 
 // Peer is a process that attached by itself. The kernel vouches for pid and uid.
@@ -87,7 +90,8 @@ type Correlation struct {
 	Counters      map[string]uint64 `json:"counters"`
 	IdentityFault string            `json:"identity_fault,omitempty"` // must be empty: a broken sum is a fault of ours
 	SkewMS        *Quantiles        `json:"arrival_skew_ms"`          // null when no frame had two models in the window
-	PathMS        *Quantiles        `json:"publish_to_fused_ms"`      // last publish of a frame → fused record handed to the sinks
+	Final         FinalSkew         `json:"final"`
+	PathMS        *Quantiles        `json:"publish_to_fused_ms"` // last publish of a frame → fused record handed to the sinks
 }
 
 // Quantiles are nearest-rank figures over the last minute.

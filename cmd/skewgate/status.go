@@ -111,6 +111,7 @@ func printStatus(out io.Writer, d *status.Document) error {
 		fmt.Fprintf(w, "%s/%d\t%s\t%s\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", m.Name, m.Replica, m.State, strings.Join(m.Cameras, ","), m.Assigned, m.Queue,
 			countsText(m.Dropped), countsText(m.Outcomes), m.Written, m.Read, m.Lost, m.Refused, quantilesText(m.LagMS), by)
 	}
+	printMatching(w, d)
 	fmt.Fprint(w, "\nTASK\tSTATE\tPID\tSTART\tRESTARTS\tLAST EXIT\n")
 	for _, t := range d.Tasks {
 		last := "-"
@@ -134,6 +135,7 @@ func printStatus(out io.Writer, d *status.Document) error {
 	}
 	fmt.Fprintf(&b, "\nframes: %d published, %s from two models or more\n", d.Fusion.Published, shareText(d.Fusion.Multi, d.Fusion.Published))
 	fmt.Fprintf(&b, "arrival skew p50/p99/max ms: %s   publish→fused p50/p99/max ms: %s\n", quantilesText(d.Correlation.SkewMS), quantilesText(d.Correlation.PathMS))
+	printFinal(&b, &d.Correlation.Final)
 	fmt.Fprintf(&b, "counters: %s\n", countsText(d.Correlation.Counters))
 	fmt.Fprintf(&b, "shared memory: %d segments, %.1f MB\n", d.Memory.Segments, float64(d.Memory.Bytes)/1e6)
 	_, err := io.WriteString(out, b.String())

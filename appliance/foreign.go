@@ -67,9 +67,7 @@ func (p *path) readForeign(r *replica) (*correlate.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.message = correlate.Message{
-		Stream: stream, Model: r.model, CaptureNS: h.CaptureNS, FrameID: h.FrameID, Tag: h.Tag, HasBoxes: true,
-	}
+	p.begin(r, stream)
 	// The slot was copied out whole, so what follows looks at memory that stands still.
 	body := r.body[:r.length]
 	if h.CaptureNS == shm.RawCapture {

@@ -261,11 +261,18 @@ func (p *path) read(r *replica) (*correlate.Message, error) {
 		return nil, err
 	}
 	r.frame = h.FrameID
-	p.message = correlate.Message{
-		Stream: stream, Model: r.model, CaptureNS: h.CaptureNS, FrameID: h.FrameID, Tag: h.Tag,
-		HasBoxes: true, Boxes: p.boxes,
-	}
+	p.begin(r, stream)
+	p.message.Boxes = p.boxes
 	return &p.message, nil
+}
+
+// begin makes the message what the slot's header says. It is filled in place: a whole one made
+// elsewhere and copied waits for the stores that made it.
+func (p *path) begin(r *replica, stream correlate.StreamID) {
+	m, h := &p.message, &r.head
+	*m = correlate.Message{}
+	m.Stream, m.Model, m.HasBoxes = stream, r.model, true
+	m.CaptureNS, m.FrameID, m.Tag = h.CaptureNS, h.FrameID, h.Tag
 }
 
 // stream maps a ring's stream number to the correlator's. The names come from the

@@ -174,18 +174,17 @@ func (c *Correlator) open(now clock.Mono, k Key, cam *camera, ep *epoch) *group 
 
 // join takes a message into an open group.
 func (c *Correlator) join(now clock.Mono, g *group, m *Message, mod *model, t int64, readable bool) {
-	mem := Member{
-		Model: m.Model, Arrival: now, CaptureNS: m.CaptureNS, Unreadable: !readable,
-		HasBoxes: m.HasBoxes, FrameID: m.FrameID, Tag: m.Tag,
-		boxesAt: int32(len(g.boxes)), boxesN: int32(len(m.Boxes)), rawAt: int32(len(g.raw)),
-	}
+	g.Members = append(g.Members, Member{})
+	mem := &g.Members[len(g.Members)-1] // filled in place: a copy would wait for the stores before it
+	mem.Model, mem.Arrival, mem.CaptureNS, mem.Unreadable = m.Model, now, m.CaptureNS, !readable
+	mem.HasBoxes, mem.FrameID, mem.Tag = m.HasBoxes, m.FrameID, m.Tag
+	mem.boxesAt, mem.boxesN, mem.rawAt = int32(len(g.boxes)), int32(len(m.Boxes)), int32(len(g.raw))
 	g.boxes = append(g.boxes, m.Boxes...)
 	if !readable {
 		mem.CaptureNS = detect.RawInstant
 		g.raw = append(g.raw, c.rawText...)
 		mem.rawN = int32(len(c.rawText))
 	}
-	g.Members = append(g.Members, mem)
 	mod.accepted++
 	g.LastArrival = now
 	g.in |= mod.bit

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,7 @@ type simulated struct {
 	closed clock.Mono
 	waited int
 	mixed  map[simLine]int
+	frames map[int]int // by picture: fused frames with a message of it
 	digest hash.Hash64
 	err    error
 }
@@ -86,7 +88,7 @@ type simLine struct {
 // playSeed runs the world of a seed to its end and looks at what came out.
 func playSeed(t *testing.T, seed uint64) *simulated {
 	t.Helper()
-	s := &simulated{plan: configurable(sim.Draw(seed)), gone: map[string]clock.Mono{}, seen: map[uint64]bool{}, mixed: map[simLine]int{}, digest: fnv.New64a()}
+	s := &simulated{plan: configurable(sim.Draw(seed)), gone: map[string]clock.Mono{}, seen: map[uint64]bool{}, mixed: map[simLine]int{}, frames: map[int]int{}, digest: fnv.New64a()}
 	dir, err := os.MkdirTemp("", "skewgate-sim")
 	if err != nil {
 		t.Fatal(err)
@@ -114,31 +116,51 @@ func playSeed(t *testing.T, seed uint64) *simulated {
 // configurable takes out of a plan what this version's config cannot say.
 func configurable(p *sim.Plan) *sim.Plan {
 	c := &p.Config
-	if m := c.Camera.Match; m == correlate.MatchAuto { // all have ids then
-		c.Camera.Match = correlate.MatchFrameID
-	} else if m == correlate.MatchWindow {
-		c.Camera.Match = correlate.MatchBucket
-	}
 	if c.TimeoutNS < int64(40*time.Millisecond) {
 		c.TimeoutNS = int64(40 * time.Millisecond)
 	}
 	c.MaxAgeNS = min(c.MaxAgeNS, int64(10*time.Minute))
 	c.MaxAgeNS = max(c.MaxAgeNS, c.TimeoutNS+1)
-	c.Cameras, c.Camera.OffsetNS, c.ImplicitProgress, c.Limits, c.ClosedTTLNS = nil, nil, false, correlate.Limits{}, correlate.DefaultTTL
-	c.Camera.Expected = nil
+	c.ImplicitProgress, c.Limits, c.ClosedTTLNS = false, correlate.Limits{}, correlate.DefaultTTL
+	var names []string
+	ids := true
 	for i := range p.Models {
 		m := &p.Models[i]
 		m.Says, m.MaxOngoing = m.Name, 1
 		// The path loses sight of a detector of its own that was asked to go: it is not taken out
 		// of the quorum when it ends.
 		m.Troubles = slices.DeleteFunc(m.Troubles, func(t sim.Trouble) bool { return t.Stop && m.Managed })
-		if m.NoIDs {
-			c.Camera.Match = correlate.MatchBucket
-		}
-		c.Camera.Expected = append(c.Camera.Expected, m.Name)
+		ids = ids && !m.NoIDs
+		names = append(names, m.Name)
+	}
+	sayable(&c.Camera, names, ids)
+	for name, own := range c.Cameras {
+		sayable(&own, names, ids)
+		c.Cameras[name] = own
 	}
 	p.Reloads, p.Sleeps, p.CutoverNS = nil, nil, 0
 	return p
+}
+
+// sayable makes the settings of a camera such as the config can say and the plan's rules expect:
+// without auto, with an interval that fps can say and with models that are there.
+func sayable(cc *correlate.CameraConfig, names []string, ids bool) {
+	switch {
+	case cc.Match == correlate.MatchAuto && ids:
+		cc.Match = correlate.MatchFrameID
+	case cc.Match == correlate.MatchAuto, cc.Match == correlate.MatchFrameID && !ids:
+		cc.Match = correlate.MatchBucket
+	}
+	cc.FrameIntervalNS = int64(float64(time.Second) / fpsOf(cc))
+	cc.WindowNS = min(cc.WindowNS, (cc.FrameIntervalNS-1)/2)
+	cc.Expected = slices.DeleteFunc(slices.Clone(cc.Expected), func(name string) bool { return !slices.Contains(names, name) })
+	if len(cc.Expected) == 0 {
+		cc.Expected = names
+	}
+}
+
+func fpsOf(cc *correlate.CameraConfig) float64 {
+	return float64(time.Second) / float64(cc.FrameIntervalNS)
 }
 
 func (s *simulated) writeConfig(t *testing.T, dir string) *config.Config {
@@ -148,18 +170,20 @@ func (s *simulated) writeConfig(t *testing.T, dir string) *config.Config {
 		t.Fatal(err)
 	}
 	c := &s.plan.Config
-	match := "bucket"
-	if c.Camera.Match == correlate.MatchFrameID {
-		match = "frame_id"
-	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "unit: %s\nstate_dir: state\n", sim.Unit)
-	fmt.Fprintf(&text, "correlation: {match: %s, quantum: %s, timeout: %s, max_age: %s, max_pending: %d, emit_empty: %t}\ncameras:\n",
-		match, time.Duration(c.QuantumNS), time.Duration(c.TimeoutNS), time.Duration(c.MaxAgeNS), c.MaxPending, c.EmitEmpty)
+	fmt.Fprintf(&text, "correlation: {match: %s, window: %s, quantum: %s, timeout: %s, max_age: %s, max_pending: %d, emit_empty: %t}\ncameras:\n",
+		c.Camera.Match, time.Duration(c.Camera.WindowNS), time.Duration(c.QuantumNS), time.Duration(c.TimeoutNS), time.Duration(c.MaxAgeNS), c.MaxPending, c.EmitEmpty)
 	var names []string
 	for i := range s.plan.Cameras {
-		fmt.Fprintf(&text, "  - {name: %s, source: none.mp4, max_picture: 16x16}\n", s.plan.Cameras[i].Name)
-		names = append(names, s.plan.Cameras[i].Name)
+		name, cc := s.plan.Cameras[i].Name, &c.Camera
+		own := ""
+		if mine, ok := c.Cameras[sim.Unit+"/"+name]; ok {
+			cc, own = &mine, fmt.Sprintf(", match: %s, window: %s", mine.Match, time.Duration(mine.WindowNS))
+		}
+		fmt.Fprintf(&text, "  - {name: %s, source: none.mp4, max_picture: 16x16, fps: %s, expected: [%s]%s}\n",
+			name, strconv.FormatFloat(fpsOf(cc), 'f', -1, 64), strings.Join(cc.Expected, ", "), own)
+		names = append(names, name)
 	}
 	fmt.Fprintln(&text, "models:")
 	for i := range s.plan.Models {
@@ -168,7 +192,7 @@ func (s *simulated) writeConfig(t *testing.T, dir string) *config.Config {
 		if !m.Managed {
 			how = fmt.Sprintf(`command: attach, frame_ids: %t, max_boxes: 4, classes: {"0": circle}`, s.plan.Shared && !m.NoIDs)
 		}
-		fmt.Fprintf(&text, "  - {name: %s, %s, cameras: [%s]}\n", m.Name, how, strings.Join(names, ", "))
+		fmt.Fprintf(&text, "  - {name: %s, %s, cameras: [%s], offset: %s}\n", m.Name, how, strings.Join(names, ", "), time.Duration(c.Camera.OffsetNS[m.Name]))
 	}
 	manifest := fmt.Sprintf("model: %s\nlayout: yolov8\nmax_boxes: 4\n", filepath.Join(models, "shapes_yolo.onnx"))
 	for name, content := range map[string]string{"skewgate.yaml": text.String(), "m.yaml": manifest} {
@@ -299,6 +323,9 @@ func (s *simulated) saw(f *Fused) {
 		}
 		fmt.Fprintln(s.digest, m.Model, m.Tag)
 	}
+	for picture := range pictures {
+		s.frames[picture]++
+	}
 	if len(pictures) > 1 {
 		s.mixed[simLine{camera, fr.StreamEpoch}]++
 	}
@@ -355,7 +382,7 @@ func (s *simulated) check(now clock.Mono) {
 	}
 }
 
-// end wants every message accounted for, and no frame mixed that cannot be.
+// end wants every message accounted for, no frame mixed that cannot be, and no picture torn.
 func (s *simulated) end() {
 	n := s.path.corr.Counters()
 	fmt.Fprintf(s.digest, "%+v", n)
@@ -375,6 +402,17 @@ func (s *simulated) end() {
 	}
 	if n.Pending != 0 || n.NowRegressions != 0 || n.Published != s.seq {
 		s.fail(fmt.Errorf("at the end %d groups are open, the clock ran back %d times, %d frames were published and %d seen", n.Pending, n.NowRegressions, n.Published, s.seq))
+	}
+	torn := map[simLine]int{}
+	for picture, frames := range s.frames {
+		if pic := &s.world.Truth.Pictures[picture]; frames > 1 {
+			torn[simLine{pic.Camera, pic.Epoch}]++
+		}
+	}
+	for at, pictures := range torn {
+		if m := s.plan.Margin(&s.world.Truth, at.camera, at.epoch); m.Whole {
+			s.fail(fmt.Errorf("%d pictures of camera %d, epoch %d are torn, though %s", pictures, at.camera, at.epoch, m))
+		}
 	}
 	for at, mixed := range s.mixed {
 		if m := s.plan.Margin(&s.world.Truth, at.camera, at.epoch); m.Safe {

@@ -16,7 +16,7 @@ func closedRef(id uint32) ref { return ref(id+1) | closedBit }
 func (r ref) closed() bool { return r&closedBit != 0 }
 func (r ref) id() uint32   { return uint32(r&^closedBit) - 1 }
 
-// index finds the ref of a key: open addressing with linear probing, at most half full, and
+// index finds the ref of a key: open addressing with linear probing, at most three quarters full, and
 // deletion that moves followers back, so that it never degrades and never needs a rebuild.
 // A slot keeps 32 bits of the hash: a probe touches a group only if it most likely is the one.
 // The seed differs from run to run, so nobody can choose capture times that collide; nothing
@@ -31,7 +31,7 @@ type index struct {
 func newIndex(entries int, keyOf func(ref) *Key) index {
 	seed := maphash.MakeSeed()
 	return index{
-		slots: make([]uint64, 1<<bits.Len(uint(2*entries-1))),
+		slots: make([]uint64, 1<<bits.Len(uint(entries+entries/3))),
 		seed:  [2]uint64{maphash.Comparable(seed, 0), maphash.Comparable(seed, 1)},
 		keyOf: keyOf,
 	}
@@ -60,7 +60,7 @@ func (x *index) find(k *Key) ref {
 
 // add enters a key that is not there yet.
 func (x *index) add(k *Key, r ref) {
-	if x.n >= len(x.slots)/2 {
+	if x.n >= len(x.slots)/4*3 {
 		x.grow()
 	}
 	x.place(uint64(x.hash(k))<<32 | uint64(r))

@@ -76,7 +76,7 @@ func examineMatching(f []Finding, c *Camera) []Finding {
 	if c.WindowMS != nil && T != nil && 2**c.WindowMS >= *T {
 		f = append(f, Finding{CodeWindowUnproven, SeverityError, c.Name,
 			fmt.Sprintf("camera %s: the window of %.6g ms is not less than half the interval of %.6g ms that its pictures have, so it may join two of them", c.Name, *c.WindowMS, *T),
-			fmt.Sprintf("set its window below %.4g ms, and frame_interval to what the camera delivers", *T/2)})
+			fmt.Sprintf("set its window below %.4g ms, and fps to what the camera gives", *T/2)})
 	}
 	if known && c.SplitShare != nil && *c.SplitShare >= worthSplit {
 		f = append(f, Finding{CodeSplitRisk, SeverityWarning, c.Name,

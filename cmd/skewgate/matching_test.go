@@ -269,3 +269,19 @@ func advisable(t *testing.T, b *box, met int) {
 		t.Errorf("capture times spread up to %s, and %d frames have several models", c.Spread.Max, met)
 	}
 }
+
+// fps thins out a film of 30 pictures a second to 20, so that two of them still follow each other
+// within 33 ms: the window that fps alone seemed to prove is named as soon as that is measured.
+func TestWindowIsHeldToTheMeasuredInterval(t *testing.T) {
+	b := newBox(t, ownCaptureConfig("match: window, window: 20ms", "20", foreignModel("one", ""), foreignModel("two", "")))
+	b.start()
+	b.until("it runs", 30*time.Second, func(d *status.Document) bool { return camera(d, "shapes").Frames > 0 })
+	startForeign(t, b, "detector", 0, "FOREIGN_MODEL=one", "FOREIGN_SHIFT=0s").until(1, "attached 1")
+	d := b.until("the window is named", 60*time.Second, func(d *status.Document) bool {
+		return hasFinding(d, status.CodeWindowUnproven, "shapes")
+	})
+	if c := camera(d, "shapes"); c.Match != "window" || c.IntervalMS == nil || *c.IntervalMS > 40 || *c.IntervalConfigMS != 50 {
+		t.Errorf("the interval is measured as %v and configured as %v", c.IntervalMS, c.IntervalConfigMS)
+	}
+	b.stop()
+}

@@ -23,6 +23,7 @@ type foreign struct {
 	desk   int          // the attach server's number
 	handed *os.File     // its ring, as observers get it; belongs to whoever renews the ring
 	heard  *attach.Word // what the path knows of it
+	news   *attach.Word // what it is about to hear
 	open   bool         // its ring is read: somebody is attached, or just went
 
 	labels  *detect.Labels
@@ -53,7 +54,7 @@ func newForeign(desk int) *foreign {
 	for i := range numbers {
 		numbers[i] = strconv.Itoa(i)
 	}
-	f := &foreign{desk: desk, heard: &attach.Word{}, labels: detect.NewLabels(numbers)}
+	f := &foreign{desk: desk, heard: &attach.Word{}, news: &attach.Word{}, labels: detect.NewLabels(numbers)}
 	f.reader = detect.NewBodyReader(f.labels)
 	return f
 }
@@ -180,18 +181,33 @@ func decent(name string) bool {
 	return len(name) <= maxForeignBytes && utf8.ValidString(name) && !slices.ContainsFunc([]rune(name), unicode.IsControl)
 }
 
+// openForeign has the rings of those who have attached read from now on. It comes before it is
+// said who went: that is dated now, and what others published before must not come after it.
+// At the turn before nobody was there to publish: no stamp is believed that is older.
+func (p *path) openForeign() {
+	for _, r := range p.replicas {
+		f := r.foreign
+		if f == nil || r.replacing {
+			continue
+		}
+		f.news = p.desk(f.desk)
+		if f.news.Serial != f.heard.Serial && !f.open {
+			f.open, r.lastEmpty = true, max(r.lastEmpty, p.lastTurn)
+		}
+	}
+}
+
 // hearForeign follows who is attached. A model that nobody is attached as is dead; it is
 // waited for again from its first message or progress on.
 func (p *path) hearForeign(now clock.Mono, r *replica) {
 	f := r.foreign
-	w := p.a.attach.Word(f.desk)
+	w := f.news
 	if w == f.heard { // words never change: the same one is no news
 		return
 	}
 	came := w.Serial - f.heard.Serial
 	if f.heard.Peer != nil || came > 1 || came == 1 && w.Peer == nil {
-		f.open = true // what was published before the end is read
-		p.lose(now, r, false)
+		p.lose(now, r, false) // what was published before the end is read
 		if err := r.ring.CheckTakeover(); err != nil && r.quarantine == "" {
 			r.quarantine = err.Error()
 		}
@@ -221,6 +237,7 @@ func (p *path) replaceForeign(now clock.Mono, r *replica) {
 	f.open = true
 	p.lose(now, r, false)
 	f.heard, f.open = &attach.Word{Serial: f.heard.Serial}, false
+	f.news = f.heard
 	p.a.renew(r, r.quarantine, delay)
 }
 

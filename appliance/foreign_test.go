@@ -60,6 +60,12 @@ func newForeignRig(t *testing.T, match string) *foreignRig {
 // come attaches and takes the ring over, as a process of somebody else's would.
 func (r *foreignRig) come() {
 	r.t.Helper()
+	r.connect()
+	r.until("the path hears of it", func() bool { return r.mine.foreign.heard.Peer != nil })
+}
+
+func (r *foreignRig) connect() {
+	r.t.Helper()
 	c, err := net.DialUnix("unixpacket", nil, r.control.attach.Addr().(*net.UnixAddr))
 	if err != nil {
 		r.t.Fatal(err)
@@ -78,7 +84,6 @@ func (r *foreignRig) come() {
 	if r.stream, err = r.w.RegisterStream("box", "gate", 1); err != nil {
 		r.t.Fatal(err)
 	}
-	r.until("the path hears of it", func() bool { return r.mine.foreign.heard.Peer != nil })
 }
 
 // hear returns the next packet; "" at the end.

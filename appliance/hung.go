@@ -50,8 +50,8 @@ func (p *path) lookForHung(now clock.Mono) {
 	for _, r := range p.replicas {
 		for local := range r.owes {
 			owes := &r.owes[local]
-			if r.foreign == nil && !r.ready || !r.attached() {
-				*owes = silence{}
+			if r.foreign == nil && !r.ready && !(r.leaving && owes.hung) || !r.attached() {
+				*owes = silence{} // one that was asked to go gets no pictures to speak of
 			}
 			if owes.since == 0 || owes.hung || now.Sub(owes.since) < after {
 				continue

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/skewgate/skewgate/appliance/attach"
 	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/appliance/config"
 	"github.com/skewgate/skewgate/appliance/correlate"
@@ -49,12 +50,15 @@ type path struct {
 	nextView clock.Mono
 	reached  clock.Mono // the latest arrival of a message read
 	seats    [][]seat   // by camera: who looks at it
+	promises promises
+	lastTurn clock.Mono             // the instant of the turn before
+	desk     func(int) *attach.Word // who is attached there
 }
 
 func newPath(a *Appliance, bell *shm.Doorbell, cameras []*camera, replicas []*replica) (*path, error) {
 	p := &path{
 		a: a, log: a.o.Log, wait: NewWaiter(a.cfg.Path.Wait, bell), cameras: cameras, replicas: replicas,
-		requests: make(chan func()),
+		requests: make(chan func()), lastTurn: clock.Now(), desk: a.attach.Word,
 	}
 	var err error
 	if p.corr, err = p.newCorrelator(p.out.publish); err != nil {
@@ -86,8 +90,7 @@ func (p *path) newDispatcher() (*dispatch.Dispatcher, error) {
 			continue
 		}
 		r.queue = len(targets)
-		t := dispatch.Replica{Name: r.task, Out: r.work, Words: r.ring, MaxOngoing: r.cfg.Replicas.MaxOngoing}
-		t.Words = ringWords{r}
+		t := dispatch.Replica{Name: r.task, Model: int(r.model), Out: r.work, Words: ringWords{r}, MaxOngoing: r.cfg.Replicas.MaxOngoing}
 		for local, c := range r.cameras {
 			t.Routes = append(t.Routes, dispatch.Route{Camera: c.index, Local: uint32(local), Hold: c.cfg.Pace == config.PaceFast})
 		}
@@ -133,6 +136,7 @@ func (p *path) turn(now clock.Mono) int {
 			p.replaceCamera(c)
 		}
 	}
+	p.promises.look(p.disp)
 	read := p.messages(now)
 	n += read + p.disp.Pump(now)
 	for _, r := range p.replicas {
@@ -148,6 +152,7 @@ func (p *path) turn(now clock.Mono) int {
 		c.pacing(p.disp.Waits(c.index) || p.coming(c))
 	}
 	if read < maxMessagesPerTurn {
+		n += p.keepPromises(now)
 		p.corr.Tick(now)
 	} else { // what is unread may have arrived before now, and comes first
 		p.corr.Tick(p.reached)
@@ -160,6 +165,7 @@ func (p *path) turn(now clock.Mono) int {
 		p.lookForHung(now)
 		p.takeView(now)
 	}
+	p.lastTurn = now
 	return n
 }
 
@@ -313,10 +319,14 @@ func (r *replica) local(name string) int {
 // orders takes what other goroutines have to say.
 func (p *path) orders(now clock.Mono) int {
 	n := 0
+	news := p.a.deskNews.Load() && p.a.deskNews.Swap(false)
+	if news {
+		p.openForeign()
+	}
 	if p.a.mail.take(func(task string, w word) { p.hear(now, task, w) }) {
 		n++
 	}
-	if p.a.deskNews.Load() && p.a.deskNews.Swap(false) {
+	if news {
 		for _, r := range p.replicas {
 			if r.foreign != nil && !r.replacing {
 				p.hearForeign(now, r)
@@ -367,7 +377,7 @@ func (p *path) hearReplica(now clock.Mono, r *replica, w word) {
 			p.lose(now, r, false)
 		} else if r.ready {
 			r.ready, r.leaving = false, true
-			p.disp.SetDown(r.queue, false)
+			p.disp.SetDraining(r.queue)
 		}
 	}
 }
@@ -446,7 +456,7 @@ func (p *path) replaceReplica(now clock.Mono, r *replica) {
 	p.log.Error("detection ring quarantined, its process is replaced", "task", r.task, "reason", r.quarantine)
 	r.beginReplacing()
 	p.lose(now, r, false)
-	p.a.replaceWild([]string{r.task}, func() error { return r.layOut(r.index) }, nil)
+	p.a.replaceWild([]string{r.task}, func() error { return r.layOut(r.index, p.lastTurn) }, nil)
 }
 
 // replaceCamera does the same for a capture. Its detectors have believed the same

@@ -148,8 +148,9 @@ func (r *replica) account() ringAccount {
 	}
 }
 
-// layOut gives a quarantined ring back its first state. Its process has ended.
-func (r *replica) layOut(index int) error {
+// layOut gives a quarantined ring back its first state. Its process has ended, and what the
+// next one publishes is published after the given instant.
+func (r *replica) layOut(index int, now clock.Mono) error {
 	r.closeAccount()
 	if err := shm.FormatRing(r.segment.Bytes(), ringLayout(index, r.cfg, 0)); err != nil {
 		return err
@@ -160,6 +161,7 @@ func (r *replica) layOut(index int) error {
 	}
 	r.ring, r.have, r.quarantine, r.replacing = ring, false, "", false
 	r.streams, r.mark = [shm.MaxStreams]streamCache{}, ringMark{}
+	r.lastEmpty = max(r.lastEmpty, now)
 	return nil
 }
 

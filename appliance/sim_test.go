@@ -20,6 +20,7 @@ import (
 	"github.com/skewgate/skewgate/appliance/config"
 	"github.com/skewgate/skewgate/appliance/correlate"
 	"github.com/skewgate/skewgate/appliance/sim"
+	"github.com/skewgate/skewgate/appliance/sink"
 	"github.com/skewgate/skewgate/appliance/supervise"
 )
 
@@ -62,7 +63,7 @@ type simulated struct {
 	starts []uint64 // by process
 	heard  []simWord
 
-	lastTurn clock.Mono
+	desks map[int]*attach.Word
 
 	gone   map[string]clock.Mono // by model: when its process went
 	seen   map[uint64]bool       // tags
@@ -88,7 +89,10 @@ type simLine struct {
 // playSeed runs the world of a seed to its end and looks at what came out.
 func playSeed(t *testing.T, seed uint64) *simulated {
 	t.Helper()
-	s := &simulated{plan: configurable(sim.Draw(seed)), gone: map[string]clock.Mono{}, seen: map[uint64]bool{}, mixed: map[simLine]int{}, frames: map[int]int{}, digest: fnv.New64a()}
+	s := &simulated{
+		plan: configurable(sim.Draw(seed)), desks: map[int]*attach.Word{}, gone: map[string]clock.Mono{}, seen: map[uint64]bool{},
+		mixed: map[simLine]int{}, frames: map[int]int{}, digest: fnv.New64a(),
+	}
 	dir, err := os.MkdirTemp("", "skewgate-sim")
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +106,13 @@ func playSeed(t *testing.T, seed uint64) *simulated {
 		t.Fatal(err)
 	}
 	s.plan.Start = int64(clock.Now())
-	s.lastTurn = clock.Mono(s.plan.Start)
+	s.path.lastTurn = clock.Mono(s.plan.Start)
+	s.path.desk = func(i int) *attach.Word { return s.desks[i] }
+	for _, r := range s.path.replicas {
+		if r.foreign != nil {
+			s.desks[r.foreign.desk] = r.foreign.heard
+		}
+	}
 	s.starts = make([]uint64, len(s.path.replicas))
 	s.world = sim.NewWorld(s.plan, s)
 	s.fail(s.world.Run())
@@ -127,9 +137,6 @@ func configurable(p *sim.Plan) *sim.Plan {
 	for i := range p.Models {
 		m := &p.Models[i]
 		m.Says, m.MaxOngoing = m.Name, 1
-		// The path loses sight of a detector of its own that was asked to go: it is not taken out
-		// of the quorum when it ends.
-		m.Troubles = slices.DeleteFunc(m.Troubles, func(t sim.Trouble) bool { return t.Stop && m.Managed })
 		ids = ids && !m.NoIDs
 		names = append(names, m.Name)
 	}
@@ -233,21 +240,10 @@ func (s *simulated) Hear(process int, state sim.State) {
 }
 
 func (s *simulated) Turn(now clock.Mono) {
-	// Who has attached is read before it is said who went: a death is dated now, and what was
-	// published before must not come after it.
-	for _, w := range s.heard {
-		if r := s.path.replicas[w.process]; w.state == sim.Ready {
-			delete(s.gone, r.cfg.Name)
-			if r.foreign != nil { // at the turn before it was not there
-				r.foreign.open, r.lastEmpty = true, max(r.lastEmpty, s.lastTurn)
-			}
-		}
-	}
 	for _, w := range s.heard {
 		s.tell(now, w)
 	}
 	s.heard = s.heard[:0]
-	s.lastTurn = now
 	for range 1000 {
 		if s.path.turn(now) == 0 {
 			s.check(now)
@@ -262,27 +258,25 @@ func (s *simulated) tell(now clock.Mono, w simWord) {
 	r := s.path.replicas[w.process]
 	switch w.state {
 	case sim.Ready:
+		s.starts[w.process]++
 		delete(s.gone, r.cfg.Name)
 	case sim.Gone:
 		s.gone[r.cfg.Name] = now
 	}
+	if r.foreign != nil && w.state == sim.Draining {
+		return // its own affair
+	}
 	if r.foreign != nil {
-		f := r.foreign
-		switch w.state {
-		case sim.Ready:
-			s.starts[w.process]++
-			f.heard, f.open = &attach.Word{Serial: s.starts[w.process], Peer: &attach.Peer{}}, true
-		case sim.Gone:
-			s.path.lose(now, r, false)
-			f.heard, f.open = &attach.Word{Serial: s.starts[w.process]}, false
+		word := &attach.Word{Serial: s.starts[w.process]}
+		if w.state == sim.Ready {
+			word.Peer = &attach.Peer{Since: now}
 		}
+		s.desks[r.foreign.desk] = word
+		s.deskNews.Store(true)
 		return
 	}
 	e := supervise.Event{Task: r.task, Start: s.starts[w.process], State: supervise.StateReady, Ready: []byte(`{"names":["circle","square","triangle"]}`)}
 	switch w.state {
-	case sim.Ready:
-		s.starts[w.process]++
-		e.Start++
 	case sim.Draining:
 		e.State = supervise.StateStopping
 	case sim.Gone:
@@ -366,11 +360,30 @@ func (s *simulated) checkWait(f *Fused) {
 		return
 	}
 	s.waited++
+	if s.plan.Calm && !s.excused(f) {
+		s.fail(fmt.Errorf("everybody answers or promises, and yet frame %d waited for its timeout, without %v", fr.Seq, fr.Missing))
+	}
 	read := poll.Awake(s.plan.Start, int64(fr.FirstArrival)+poll.WakeNS+poll.IntervalNS)
 	due := max(int64(fr.FirstArrival)+s.plan.Config.TimeoutNS, read+1)
 	if !s.lies() && int64(fr.Closed) > poll.Awake(s.plan.Start, due) {
 		s.fail(fmt.Errorf("frame %d was due at %d and closed at %d, and nothing held the path up", fr.Seq, due-s.plan.Start, int64(fr.Closed)-s.plan.Start))
 	}
+}
+
+// excused: there was nobody to wait for, or nobody who would know of what comes after the frame.
+func (s *simulated) excused(f *Fused) bool {
+	troubled := slices.ContainsFunc(s.plan.Models, func(m sim.ModelPlan) bool { return len(m.Troubles) > 0 })
+	over := slices.ContainsFunc(s.path.cameras, func(c *camera) bool {
+		return c.cfg.Name == f.Frame.Camera && c.frames.Info().StreamEpoch > f.StreamEpoch
+	})
+	lastPicture := s.plan.Start + s.plan.LengthNS - s.plan.Config.TimeoutNS
+	cc := s.plan.Config.Camera
+	if own, ok := s.plan.Config.Cameras[sim.Unit+"/"+f.Frame.Camera]; ok {
+		cc = own
+	}
+	byTime := cc.Match != correlate.MatchFrameID
+	alone := !slices.ContainsFunc(f.Frame.Missing, func(m sink.Missing) bool { return m.Why != "dead" })
+	return alone || byTime && int64(f.Frame.FirstArrival) > lastPicture || over && troubled
 }
 
 func (s *simulated) check(now clock.Mono) {

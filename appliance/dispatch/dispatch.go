@@ -244,8 +244,7 @@ func (d *Dispatcher) queue(r *replica) (uint64, error) {
 		return 0, fmt.Errorf("%w: done ran back from %d to %d", ErrQueueWords, r.lastDone, done)
 	}
 	if done != r.lastDone {
-		r.lastDone, r.proved = done, true
-		d.touch(r)
+		d.finish(r, done-r.lastDone)
 	}
 	return enq - done, nil
 }

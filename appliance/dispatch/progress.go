@@ -17,6 +17,7 @@ type Progress struct {
 	Model       int // Replica.Model
 	StreamEpoch uint32
 	CaptureNS   int64
+	Finished    bool // a replica has finished a picture of the camera since the last one: a sign of life
 }
 
 // lane is one model on one camera, whatever replicas it has.
@@ -24,6 +25,7 @@ type lane struct {
 	camera, model int
 	targets       []target
 	said          bool
+	finished      bool     // a picture, since it last said something
 	epoch         uint32   // of what was said last
 	ns            int64    // what was said last
 	open          []uint32 // former epochs not yet over, oldest first
@@ -84,6 +86,18 @@ func (d *Dispatcher) laneOf(camera, model int, t target) int {
 	return added
 }
 
+// finish notes that a replica has done n more pictures.
+func (d *Dispatcher) finish(r *replica, n uint64) {
+	r.lastDone, r.proved = r.lastDone+n, true
+	d.touch(r)
+	size, own := uint64(len(r.held)), r.assigned-r.base
+	left := min(r.Out.Enq()-r.lastDone, own, size)
+	for n = min(n, own-left, size-left); n > 0; n-- {
+		h := &r.held[(r.assigned-left-n)%size]
+		d.lanes[r.lanes[h.route]].finished = true
+	}
+}
+
 // touch has the progress of all of a replica's lanes looked at again.
 func (d *Dispatcher) touch(r *replica) {
 	for _, lane := range r.lanes {
@@ -136,24 +150,26 @@ func (l *lane) append(dst []Progress, d *Dispatcher) []Progress {
 	if !alive || !now.set {
 		return dst
 	}
+	before := len(dst)
 	kept := l.open[:0]
 	for _, epoch := range l.open {
 		if _, owes := l.owes(d, epoch); owes {
 			kept = append(kept, epoch)
 			continue
 		}
-		dst = append(dst, Progress{l.camera, l.model, epoch, math.MaxInt64})
+		dst = append(dst, Progress{Camera: l.camera, Model: l.model, StreamEpoch: epoch, CaptureNS: math.MaxInt64, Finished: l.finished})
 	}
 	l.open = kept
 	ns := now.ns
 	if oldest, owes := l.owes(d, now.epoch); owes {
 		ns = oldest - 1
 	}
-	if l.said && l.epoch == now.epoch && ns <= l.ns {
-		return dst
+	if !l.said || l.epoch != now.epoch || ns > l.ns {
+		l.said, l.epoch, l.ns = true, now.epoch, ns
+		dst = append(dst, Progress{Camera: l.camera, Model: l.model, StreamEpoch: now.epoch, CaptureNS: ns, Finished: l.finished})
 	}
-	l.said, l.epoch, l.ns = true, now.epoch, ns
-	return append(dst, Progress{l.camera, l.model, now.epoch, ns})
+	l.finished = l.finished && len(dst) == before
+	return dst
 }
 
 // offered notes a camera's newest picture.

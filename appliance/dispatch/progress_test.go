@@ -30,17 +30,17 @@ func TestProgressFollowsTheOldestPicture(t *testing.T) {
 	f.Offer(1, 0, at(1, 100))
 	f.want(t, "nothing finished yet")
 	f.children[0].finish()
-	f.want(t, "all finished", Progress{0, 7, 1, 100})
+	f.want(t, "all finished", Progress{0, 7, 1, 100, true})
 	f.Offer(2, 0, at(1, 200))
-	f.want(t, "one running", Progress{0, 7, 1, 199})
+	f.want(t, "one running", Progress{0, 7, 1, 199, false})
 	f.Offer(3, 0, at(1, 300))
 	f.Offer(4, 0, at(1, 400)) // 300 is superseded
 	f.want(t, "one running, one waiting")
 	f.children[0].finish()
-	f.want(t, "one waiting", Progress{0, 7, 1, 399})
+	f.want(t, "one waiting", Progress{0, 7, 1, 399, true})
 	f.Pump(5)
 	f.children[0].finish()
-	f.want(t, "all finished again", Progress{0, 7, 1, 400})
+	f.want(t, "all finished again", Progress{0, 7, 1, 400, true})
 	f.want(t, "nothing new")
 }
 
@@ -55,15 +55,15 @@ func TestProgressOfAllReplicas(t *testing.T) {
 	f.Offer(2, 0, at(1, 200))
 	f.children[0].finish()
 	f.children[0].finish()
-	f.want(t, "the other has not begun", Progress{0, 1, 1, 99})
+	f.want(t, "the other has not begun", Progress{0, 1, 1, 99, true})
 	f.children[1].finish()
-	f.want(t, "it follows", Progress{0, 1, 1, 199})
+	f.want(t, "it follows", Progress{0, 1, 1, 199, true})
 	f.SetDraining(1)
 	f.Offer(3, 0, at(1, 300))
 	f.children[0].finish()
 	f.want(t, "asked to go, it still has a picture")
 	f.SetDown(1, false)
-	f.want(t, "gone, it has none", Progress{0, 1, 1, 300})
+	f.want(t, "gone, it has none", Progress{0, 1, 1, 300, true})
 }
 
 // A model that is dead says nothing, nor does its successor before it has finished one.
@@ -72,7 +72,7 @@ func TestProgressOfTheDead(t *testing.T) {
 	f.SetReady(0, 0)
 	f.Offer(1, 0, at(1, 100))
 	f.children[0].finish()
-	f.want(t, "alive", Progress{0, 0, 1, 100})
+	f.want(t, "alive", Progress{0, 0, 1, 100, true})
 	f.Offer(2, 0, at(1, 200))
 	f.SetDown(0, false)
 	f.Offer(3, 0, at(1, 300))
@@ -83,7 +83,7 @@ func TestProgressOfTheDead(t *testing.T) {
 	f.Offer(4, 0, at(1, 400))
 	f.want(t, "back, but nothing finished")
 	c.finish()
-	f.want(t, "back", Progress{0, 0, 1, 400})
+	f.want(t, "back", Progress{0, 0, 1, 400, true})
 }
 
 // A former stream_epoch is over once nothing of it is left.
@@ -92,15 +92,15 @@ func TestProgressAcrossEpochs(t *testing.T) {
 	f.SetReady(0, 0)
 	f.Offer(1, 0, at(1, 500))
 	f.children[0].finish()
-	f.want(t, "first", Progress{0, 0, 1, 500})
+	f.want(t, "first", Progress{0, 0, 1, 500, true})
 	f.Offer(2, 0, at(1, 600))
 	f.Offer(3, 0, at(2, 50))
-	f.want(t, "the last of the former epoch runs", Progress{0, 0, 2, 49})
+	f.want(t, "the last of the former epoch runs", Progress{0, 0, 2, 49, false})
 	f.children[0].finish()
-	f.want(t, "it is over", Progress{0, 0, 1, math.MaxInt64})
+	f.want(t, "it is over", Progress{0, 0, 1, math.MaxInt64, true})
 	f.Pump(4)
 	f.children[0].finish()
-	f.want(t, "the new one moves", Progress{0, 0, 2, 50})
+	f.want(t, "the new one moves", Progress{0, 0, 2, 50, true})
 	for epoch := uint32(3); epoch < 100; epoch++ {
 		f.Offer(5, 0, at(epoch, 10))
 	}
@@ -117,7 +117,7 @@ func TestProgressIsNotLostToAnotherLook(t *testing.T) {
 	f.children[0].finish()
 	f.Account(0)
 	f.Idle()
-	f.want(t, "after other looks", Progress{0, 0, 1, 100})
+	f.want(t, "after other looks", Progress{0, 0, 1, 100, true})
 }
 
 // Whatever happens in whatever order, no promise is broken; and when all is finished, every
@@ -231,4 +231,22 @@ func TestProgressAllocatesNothing(t *testing.T) {
 	}); n > 1 { // the picture itself
 		t.Errorf("allocations per picture: want 1 at most, got %v", n)
 	}
+}
+
+// What a replica finishes is a sign of life on the camera of that picture; what is dropped
+// for it is none, wherever.
+func TestProgressTellsWhoLives(t *testing.T) {
+	f := build(t, 2, Replica{Name: "a", MaxOngoing: 1, Routes: []Route{{Camera: 0, Local: 0}, {Camera: 1, Local: 1}}})
+	f.SetReady(0, 0)
+	f.Offer(1, 0, at(1, 100))
+	f.children[0].finish()
+	f.Offer(2, 1, at(1, 10))
+	f.want(t, "finished on one camera", Progress{0, 0, 1, 100, true}, Progress{1, 0, 1, 9, false})
+	f.Offer(3, 1, at(1, 20))
+	f.Offer(4, 0, at(1, 200))
+	f.want(t, "it hangs", Progress{0, 0, 1, 199, false})
+	f.Offer(5, 0, at(1, 300))
+	f.want(t, "what it never got is dropped", Progress{0, 0, 1, 299, false})
+	f.children[0].finish()
+	f.want(t, "it is back", Progress{1, 0, 1, 19, true})
 }

@@ -47,6 +47,7 @@ type path struct {
 	requests chan func()
 	snapshot atomic.Pointer[view]
 	figures  *figures
+	warnings *warnings
 	nextView clock.Mono
 	reached  clock.Mono // the latest arrival of a message read
 	seats    [][]seat   // by camera: who looks at it
@@ -58,7 +59,7 @@ type path struct {
 func newPath(a *Appliance, bell *shm.Doorbell, cameras []*camera, replicas []*replica) (*path, error) {
 	p := &path{
 		a: a, log: a.o.Log, wait: NewWaiter(a.cfg.Path.Wait, bell), cameras: cameras, replicas: replicas,
-		requests: make(chan func()), lastTurn: clock.Now(), desk: a.attach.Word,
+		requests: make(chan func()), lastTurn: clock.Now(), desk: a.attach.Word, warnings: newWarnings(a.o.Log),
 	}
 	var err error
 	if p.corr, err = p.newCorrelator(p.out.publish); err != nil {

@@ -27,7 +27,7 @@ import (
 // readOnly are the correlator's methods that change nothing a decision depends on. Stream and
 // Model enter names, which the messages bring along.
 var readOnly = []string{
-	"AppendFigures", "AppendLags", "AppendNote", "AppendSkew", "AppendTables", "CheckIdentities", "Counters", "Dead", "EachOpen", "Final", "Live", "Matched", "Model", "ModelName", "Models",
+	"AppendFigures", "AppendLags", "AppendModels", "AppendNote", "AppendSkew", "AppendTables", "CheckIdentities", "Counters", "Dead", "EachOpen", "Final", "Live", "Matched", "Model", "ModelName", "Models",
 	"NextDeadline", "Pending", "Skew", "SkewOverflow", "Stream", "StreamName",
 }
 

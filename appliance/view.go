@@ -49,6 +49,7 @@ func (p *path) takeView(now clock.Mono) {
 		v.models = append(v.models, p.viewReplica(now, r))
 	}
 	p.snapshot.Store(v)
+	p.warn(now)
 }
 
 func (p *path) viewCorrelation() status.Correlation {

@@ -2,6 +2,7 @@ package correlate
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/appliance/hist"
@@ -101,7 +102,10 @@ type ModelStats struct {
 	Unparsed       uint64
 	Unexpected     uint64
 	ProgressBroken uint64
-	Lag            hist.Summary // arrival − the group's first arrival, in ns
+
+	DupResend, DupCollision, WrongGeneration uint64
+
+	Lag hist.Summary // arrival − the group's first arrival, in ns
 }
 
 // WhyAlone says why a model has never been fused with another, "" if it has. R000-3: matching
@@ -125,15 +129,44 @@ func (s *ModelStats) WhyAlone() string {
 
 // Models returns the figures of every model name in the order in which they were entered.
 func (c *Correlator) Models(now clock.Mono) []ModelStats {
-	stats := make([]ModelStats, 0, len(c.models)-1)
-	for _, m := range c.models[1:] {
-		stats = append(stats, ModelStats{
-			Name: m.name, Expected: m.expected, Seen: m.seen,
-			Received: m.received, Accepted: m.accepted, Fused: m.fused, Late: m.late, Unparsed: m.unparsed, Unexpected: m.unexpected,
-			ProgressBroken: m.progressBroken, Lag: m.lag.Summary(int64(c.upTo(now))),
-		})
+	stats := c.AppendModels(make([]ModelStats, 0, len(c.models)-1))
+	for i, m := range c.models[1:] {
+		stats[i].Lag = m.lag.Summary(int64(c.upTo(now)))
 	}
 	return stats
+}
+
+// AppendModels appends what Models says, without the lag and so without its sorting.
+func (c *Correlator) AppendModels(dst []ModelStats) []ModelStats {
+	for _, m := range c.models[1:] {
+		dst = append(dst, ModelStats{
+			Name: m.name, Expected: m.expected, Seen: m.seen,
+			Received: m.received, Accepted: m.accepted, Fused: m.fused, Late: m.late, Unparsed: m.unparsed, Unexpected: m.unexpected,
+			ProgressBroken: m.progressBroken, DupResend: m.dupResend, DupCollision: m.dupCollision, WrongGeneration: m.wrongGeneration,
+		})
+	}
+	return dst
+}
+
+// maxHints bounds the names in a rename hint.
+const maxHints = 3
+
+// RenameHint says which expected models were never seen, of which a name that nobody expects
+// may be the new one; "" if all were.
+func RenameHint(models []ModelStats, unexpected string) string {
+	var unseen []string
+	for i := range models {
+		if models[i].Expected && !models[i].Seen {
+			unseen = append(unseen, fmt.Sprintf("%q", models[i].Name))
+		}
+	}
+	if len(unseen) == 0 {
+		return ""
+	}
+	if more := len(unseen) - maxHints; more > 0 {
+		unseen = append(unseen[:maxHints], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("never seen of those that are expected: %s; is %q a new name of one of them?", strings.Join(unseen, ", "), unexpected)
 }
 
 // upTo keeps a question about the figures from running behind what is recorded.

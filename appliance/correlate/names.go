@@ -35,6 +35,7 @@ type model struct {
 	lag      *hist.Window
 
 	received, accepted, fused, late, unparsed, unexpected, progressBroken uint64
+	dupResend, dupCollision, wrongGeneration                              uint64
 }
 
 // camera is what is known of one (unit, camera).

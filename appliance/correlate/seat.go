@@ -152,9 +152,18 @@ func (c *Correlator) cameLate(now clock.Mono, cam *camera, id ModelID, lag int64
 	s.lateNS.Add(int64(now), lag)
 }
 
-// turnedAway notes a message of another generation than its group's.
-func (s *seats) turnedAway(id ModelID) {
-	if i := s.of(id); i >= 0 {
-		s.taken[i].wrongGeneration++
+// turnedAway notes a message that came again, collided, or was of another generation.
+func (c *Correlator) turnedAway(cam *camera, mod *model, v Verdict) {
+	switch v {
+	case DupResend:
+		mod.dupResend++
+	case DupCollision:
+		mod.dupCollision++
+		cam.collisions++
+	case WrongGeneration:
+		mod.wrongGeneration++
+		if i := cam.seats.of(mod.id); i >= 0 {
+			cam.taken[i].wrongGeneration++
+		}
 	}
 }

@@ -80,8 +80,8 @@ func (c *Correlator) Step(now clock.Mono, m *Message) Verdict {
 			c.close(now, g, reason)
 		}
 	}
-	if verdict == DupCollision {
-		cam.collisions++
+	if verdict > Late {
+		c.turnedAway(cam, mod, verdict)
 	}
 	if c.pending > c.cfg.MaxPending {
 		c.close(now, c.oldest, Eviction)
@@ -146,7 +146,6 @@ func (c *Correlator) place(now clock.Mono, cam *camera, ep *epoch, at *found, m 
 	} else {
 		if g.foreign(m.Generation) {
 			c.n.WrongGeneration++
-			cam.seats.turnedAway(m.Model)
 			return nil, WrongGeneration
 		}
 		if i := g.member(m.Model); i >= 0 {

@@ -120,11 +120,32 @@ func (r *replay) print(in io.Reader, complain io.Writer) error {
 	for _, note := range r.trace.notes(r.until > 0) {
 		fmt.Fprintln(complain, "skewgate:", note)
 	}
+	r.hintAtNames(complain)
 	r.printSummary()
 	if err := r.out.Flush(); err != nil {
 		return exit(exitFailed, fmt.Errorf("write groups: %w", err))
 	}
 	return nil
+}
+
+// maxNameHints bounds the unexpected names that are told; a flood of them is one fault.
+const maxNameHints = 8
+
+// hintAtNames tells of messages of models that nobody expects while one that is expected never came.
+func (r *replay) hintAtNames(complain io.Writer) {
+	models, told := r.c.AppendModels(nil), 0
+	for i := range models {
+		m := &models[i]
+		hint := correlate.RenameHint(models, m.Name)
+		if m.Unexpected == 0 || hint == "" { // a model that is fused without being waited for is no fault
+			continue
+		}
+		if told++; told > maxNameHints {
+			fmt.Fprintln(complain, "skewgate: and messages of more models that are not expected")
+			return
+		}
+		fmt.Fprintf(complain, "skewgate: %d messages of model %q, which is not expected; %s\n", m.Unexpected, m.Name, hint)
+	}
 }
 
 // replayConfigError is why the first line is refused.

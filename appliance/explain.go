@@ -18,7 +18,7 @@ import (
 
 // Bounds of what is remembered of frames, all cameras together.
 const (
-	bookBytes     = 16 << 20
+	bookBytes     = 18_000_000
 	bookFramesMin = 64   // of each camera, whatever that takes
 	bookFramesMax = 2048 // more than a minute at 30 frames/s
 	// explainWithin bounds the waiting for the path to copy a story out.

@@ -81,14 +81,34 @@ type raw struct {
 
 // entry is a message of a frame, or an expected model that did not come.
 type entry struct {
-	at         clock.Mono // arrival; of a dead model since when
-	captureNS  int64      // as received; of a model that had passed how far
-	frameID    uint64     // of a message of another generation its generation
-	boxes      int32      // -1 = not known
-	model      correlate.ModelID
-	what       what
-	unreadable bool
-	expected   bool
+	at        clock.Mono // arrival; of a dead model since when
+	captureNS int64      // as received; of a model that had passed how far
+	frameID   uint64     // of a message of another generation its generation
+	boxes     int32      // -1 = not known
+	model     correlate.ModelID
+	what      what
+	flags     flags
+}
+
+// flags say of an entry what else there is to say. They share a byte, which makes an entry half
+// a cache line.
+type flags uint8
+
+const (
+	unreadable flags = 1 << iota // its capture time
+	expected                     // its model
+)
+
+func (f flags) has(bit flags) bool { return f&bit != 0 }
+
+func flagsOf(isUnreadable, isExpected bool) (f flags) {
+	if isUnreadable {
+		f = unreadable
+	}
+	if isExpected {
+		f |= expected
+	}
+	return f
 }
 
 // what says what an entry is: a verdict on a message, or why a model is missing.
@@ -196,14 +216,14 @@ func (f *frame) write(g *correlate.Group, room []entry, text *raw) {
 		if m.HasBoxes {
 			e.boxes = int32(len(m.Boxes))
 		}
-		e.model, e.what, e.unreadable, e.expected = m.Model, what(correlate.Accepted), m.Unreadable, m.Expected
+		e.model, e.what, e.flags = m.Model, what(correlate.Accepted), flagsOf(m.Unreadable, m.Expected)
 		if m.Unreadable {
 			f.keep(text, m.Raw)
 		}
 	}
 	for _, m := range g.Missing {
 		if e := f.next(room); e != nil {
-			*e = entry{model: m.Model, what: missing + what(m.Reason), expected: true, at: m.Since, captureNS: m.PassedNS}
+			*e = entry{model: m.Model, what: missing + what(m.Reason), flags: expected, at: m.Since, captureNS: m.PassedNS}
 		}
 	}
 }
@@ -253,7 +273,7 @@ func (b *Book) Apart(a *correlate.Apart) uint64 {
 		return f.mark
 	}
 	*e = entry{
-		model: a.Model, what: what(a.Verdict), unreadable: a.Unreadable, expected: a.Expected, boxes: -1,
+		model: a.Model, what: what(a.Verdict), flags: flagsOf(a.Unreadable, a.Expected), boxes: -1,
 		at: a.Arrival, captureNS: a.CaptureNS, frameID: a.FrameID,
 	}
 	if a.HasBoxes {
@@ -262,7 +282,7 @@ func (b *Book) Apart(a *correlate.Apart) uint64 {
 	if a.Verdict == correlate.WrongGeneration {
 		e.frameID = a.Generation
 	}
-	if e.unreadable {
+	if a.Unreadable {
 		f.keep(b.rawAt(s, f.mark), a.Raw)
 	}
 	return f.mark

@@ -200,7 +200,7 @@ func (p *Page) EachMissing(f func(w *Wanted)) {
 		fr := &p.frames[i]
 		var captures []int64
 		for _, e := range p.entriesOf(i) {
-			if e.what == what(correlate.Accepted) && !e.unreadable {
+			if e.what == what(correlate.Accepted) && !e.flags.has(unreadable) {
 				captures = append(captures, e.captureNS)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -296,6 +297,13 @@ func sound(f *Frame) error {
 		return fmt.Errorf("state %s, seq %v, reason %v, verdict %q", f.State, f.Seq, f.Reason, f.Verdict)
 	}
 	return nil
+}
+
+// What a frame takes is what the book costs the path.
+func TestSizes(t *testing.T) {
+	if f, e := reflect.TypeFor[frame]().Size(), reflect.TypeFor[entry]().Size(); f != 96 || e != 32 {
+		t.Errorf("a frame has %d bytes, an entry %d; want 96 and 32", f, e)
+	}
 }
 
 func TestPrintable(t *testing.T) {

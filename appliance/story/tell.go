@@ -53,7 +53,7 @@ func (t *teller) tell() Frame {
 		case e.what >= missing:
 			t.missing(e)
 			t.out.Expected = append(t.out.Expected, Expected{t.name(e.model), e.what != missingDead})
-		case e.what == what(correlate.Accepted) && e.expected:
+		case e.what == what(correlate.Accepted) && e.flags.has(expected):
 			t.out.Expected = append(t.out.Expected, Expected{t.name(e.model), true})
 		}
 	}
@@ -103,7 +103,7 @@ func (t *teller) span() {
 			continue
 		}
 		members++
-		if e.unreadable {
+		if e.flags.has(unreadable) {
 			continue
 		}
 		m := t.matched(e)
@@ -143,7 +143,7 @@ func (p *Page) matched(e *entry) int64 {
 func (t *teller) message(i int) {
 	e := &t.entries[i]
 	m := Message{
-		Model: t.name(e.model), Verdict: correlate.Verdict(e.what).String(), Expected: e.expected, AtNS: int64(e.at - t.f.first),
+		Model: t.name(e.model), Verdict: correlate.Verdict(e.what).String(), Expected: e.flags.has(expected), AtNS: int64(e.at - t.f.first),
 	}
 	if e.what == what(correlate.WrongGeneration) {
 		m.Generation = number(e.frameID)
@@ -155,7 +155,7 @@ func (t *teller) message(i int) {
 		m.AfterCloseNS = &after
 	}
 	switch {
-	case !e.unreadable:
+	case !e.flags.has(unreadable):
 		ns := e.captureNS
 		m.CaptureNS = &ns
 		if t.timed {
@@ -246,7 +246,7 @@ func (t *teller) nearest(model correlate.ModelID) *Nearest {
 		entries := t.entriesOf(i)
 		for j := range entries {
 			e := &entries[j]
-			if e.model != model || e.what >= missing || e.unreadable {
+			if e.model != model || e.what >= missing || e.flags.has(unreadable) {
 				continue
 			}
 			if d := t.distance(t.matched(e)); best < 0 || max(d, -d) < max(by, -by) {
@@ -286,7 +286,7 @@ func (t *teller) lacks(other int) bool {
 	theirs := t.entriesOf(other)
 	for i := range t.entries {
 		e := &t.entries[i]
-		if e.what != what(correlate.Accepted) || !e.expected {
+		if e.what != what(correlate.Accepted) || !e.flags.has(expected) {
 			continue
 		}
 		if !slices.ContainsFunc(theirs, func(o entry) bool { return o.what == e.what && o.model == e.model }) {

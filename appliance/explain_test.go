@@ -125,6 +125,9 @@ func TestExplainTellsTheStory(t *testing.T) {
 	wantTold(t, one, r.frame(web.Question{Frame: "seq:1"}))
 	wantTold(t, one, r.frame(web.Question{Frame: "id:1"}))
 	wantTold(t, "id:3 open - a:accepted:0 -b:absent", r.frame(web.Question{Frame: "3"}))
+	r.publish(0, 3, r.now)
+	r.turn(1000)
+	wantTold(t, "id:3 open - a:accepted:0 a:dup_resend:0 -b:absent", r.frame(web.Question{Frame: "3"}))
 
 	f := r.frame(web.Question{Frame: "2"})
 	if late := f.Missing[0].LateNS; late == nil || f.Messages[1].AfterCloseNS == nil || *late != *f.Messages[1].AfterCloseNS ||
@@ -172,6 +175,7 @@ func TestExplainTellsADeath(t *testing.T) {
 		Signal: 9, SignalName: "SIGKILL", UpTimeNS: 1500e6,
 	}})
 	r.mail.put(supervise.Event{Task: r.path.replicas[0].task, Start: 1, State: supervise.StateBackoff})
+	r.mail.put(supervise.Event{Task: r.path.replicas[0].task, Start: 2, State: supervise.StateStarting}) // before the path looks
 	r.turn(1000)
 	r.publish(1, 5, r.now+3200e6, aBox)
 	r.turn(3200e6)

@@ -18,6 +18,7 @@ type listener struct {
 	marks     uint64
 	of        map[uint64]Key // by mark
 	closed    map[uint64]bool
+	open      map[Key]uint64 // marks given to open groups; two of a window may have one key
 	published uint64
 	slept     int
 	dead      []clock.Mono
@@ -56,6 +57,10 @@ func (l *listener) Closed(e *Closing) uint64 {
 	if e.Mark != 0 && l.of[e.Mark] != e.Key || l.closed[e.Mark] {
 		l.t.Errorf("group %v is closed with mark %d, which is of %v (closed: %t)", e.Key, e.Mark, l.of[e.Mark], l.closed[e.Mark])
 	}
+	if given := l.open[e.Key]; e.Mark != given && e.Key.Tag != TagWindow {
+		l.t.Errorf("group %v is closed with mark %d, it was given %d", e.Key, e.Mark, given)
+	}
+	delete(l.open, e.Key)
 	mark := l.mark(e.Mark, e.Key)
 	l.closed[mark] = true
 	return mark
@@ -86,7 +91,14 @@ func (l *listener) Apart(a *Apart) uint64 {
 	if a.Mark != 0 && l.of[a.Mark] != a.Key || a.Open == l.closed[a.Mark] || a.Open != (a.ClosedAt == 0) || a.Arrival < a.First {
 		l.t.Errorf("apart %+v: its mark is of %v, closed: %t", *a, l.of[a.Mark], l.closed[a.Mark])
 	}
-	return l.mark(a.Mark, a.Key)
+	mark := l.mark(a.Mark, a.Key)
+	if a.Open {
+		if given := l.open[a.Key]; given != 0 && given != mark && a.Key.Tag != TagWindow {
+			l.t.Errorf("group %v is told with mark %d, it was given %d", a.Key, a.Mark, given)
+		}
+		l.open[a.Key] = mark
+	}
+	return mark
 }
 
 // What a watch hears adds up to the counters, whatever happens, and a mark stands for its group
@@ -95,7 +107,7 @@ func TestWatchHearsEverything(t *testing.T) {
 	for _, match := range []Match{MatchAuto, MatchFrameID, MatchBucket, MatchWindow} {
 		for seed := range uint64(8) {
 			t.Run(fmt.Sprintf("%s/%d", match, seed), func(t *testing.T) {
-				l := &listener{t: t, of: make(map[uint64]Key), closed: make(map[uint64]bool)}
+				l := &listener{t: t, of: make(map[uint64]Key), closed: make(map[uint64]bool), open: make(map[Key]uint64)}
 				cfg := DefaultConfig()
 				cfg.QuantumNS, cfg.TimeoutNS, cfg.MaxAgeNS, cfg.MaxPending, cfg.ClosedTTLNS = 10*ms, 30*ms, 60*ms, 6, 200*ms
 				cfg.Camera = CameraConfig{Match: match, WindowNS: 4 * ms, FrameIntervalNS: 10 * ms, Expected: []string{"a", "b", "c"}}
@@ -195,7 +207,7 @@ func play(t *testing.T, c *Correlator, r *rand.Rand) {
 // Who has been dead since when, everywhere and on one camera; a second death of the same kind
 // changes nothing, a life between does.
 func TestDeadSince(t *testing.T) {
-	l := &listener{t: t, of: make(map[uint64]Key), closed: make(map[uint64]bool)}
+	l := &listener{t: t, of: make(map[uint64]Key), closed: make(map[uint64]bool), open: make(map[Key]uint64)}
 	cfg := DefaultConfig()
 	cfg.Camera = CameraConfig{Match: MatchFrameID, Expected: []string{"a", "b"}}
 	cfg.Watch = l

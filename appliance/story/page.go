@@ -161,6 +161,8 @@ func (p *Page) copy(s *shelf, mark uint64) {
 // copyOpen adds the open frames that are meant.
 func (p *Page) copyOpen(s *shelf, c *correlate.Correlator, q *Query) {
 	c.EachOpen(s.unit, s.camera, func(g *correlate.Group, mark uint64) {
+		// What the book has of it has no members, and is no frame of its own.
+		p.targets = slices.DeleteFunc(p.targets, func(i int) bool { return mark != 0 && p.frames[i].mark == mark })
 		if len(p.targets) >= maxSame {
 			return
 		}
@@ -172,8 +174,6 @@ func (p *Page) copyOpen(s *shelf, c *correlate.Correlator, q *Query) {
 			copy(room, p.book.entriesOf(s, mark)[:f.n])
 		}
 		f.write(g, room, &text)
-		// The one in the book has no members, and is no frame of its own.
-		p.targets = slices.DeleteFunc(p.targets, func(i int) bool { return f.mark != 0 && p.frames[i].mark == f.mark })
 		if q.kind != byNewest && !q.wants(p.book, &f, room[:f.n], &text) {
 			return
 		}
@@ -181,10 +181,6 @@ func (p *Page) copyOpen(s *shelf, c *correlate.Correlator, q *Query) {
 		p.frames = append(p.frames, f)
 		p.entries = append(p.entries, room...)
 		p.raws = append(p.raws, text)
-	})
-	// What has messages beside it and is not open any more was never closed: it cannot be.
-	p.targets = slices.DeleteFunc(p.targets, func(i int) bool {
-		return p.frames[i].reason == 0 && p.frames[i].last == 0
 	})
 }
 

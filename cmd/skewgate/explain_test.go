@@ -214,6 +214,7 @@ func TestExplainTrace(t *testing.T) {
 	}
 	ids := strings.NewReplacer(`"timestamp"`, `"frame_id":"door-1","timestamp"`, `"camera":"c"`, `"camera":"d"`).Replace(aMessage(400, "A", 4))
 	begun := write("a", aHeader(2, "running", `{"open":1,"down":["B"]}`)+aMessage(0, "A", 1)+ids)
+	later := write("c", aHeader(2, "running", `{"open":1,"down":["B"]}`)+aMessage(1000, "A", 1))
 	next := write("b", aHeader(3, "running", `{"open":0,"down":[]}`)+aMessage(500, "A", 9)+`{"now_ms":900,"tick":true}`+"\n")
 	for _, tc := range []struct {
 		args []string
@@ -223,6 +224,7 @@ func TestExplainTrace(t *testing.T) {
 	}{
 		{[]string{"-f", begun, "c"}, 0, "B   dead      since before the recording began", ""},
 		{[]string{"-f", begun, "c"}, 0, "note: this begins with part 2", ""},
+		{[]string{"-f", later, "c", "--json"}, 0, `"down_for_ns": 0,`, ""},
 		{[]string{"-f", begun, "d"}, 0, "id:door-1", ""},
 		{[]string{"-f", begun, "u/d", "door-1"}, 0, "id:door-1", ""},
 		{[]string{"-f", begun, "d", "door-2"}, 2, "", "neither a frame id"},

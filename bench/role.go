@@ -72,6 +72,15 @@ func (r *result) rate() float64 {
 	return float64(r.Messages-1) / float64(r.LastNS-r.FirstNS) * 1e9
 }
 
+// coreRate is messages a second of processor time: of one core, if one thread did it all and
+// never waited. Neighbours that take turns on it do not count.
+func (r *result) coreRate() float64 {
+	if r.CPUNS <= 0 {
+		return 0
+	}
+	return float64(r.Messages) / float64(r.CPUNS) * 1e9
+}
+
 // Role runs one side of a run, as told by args, and prints its result. Programs that
 // start scenarios call it when their first argument is RoleArg.
 func Role(args []string) error {

@@ -52,6 +52,8 @@ type path struct {
 	reached  clock.Mono // the latest arrival of a message read
 	seats    [][]seat   // by camera: who looks at it
 	promises promises
+	sleeps   sleeps
+	clock    func() clock.Mono      // nil = a turn takes no time
 	lastTurn clock.Mono             // the instant of the turn before
 	desk     func(int) *attach.Word // who is attached there
 }
@@ -60,6 +62,7 @@ func newPath(a *Appliance, bell *shm.Doorbell, cameras []*camera, replicas []*re
 	p := &path{
 		a: a, log: a.o.Log, wait: NewWaiter(a.cfg.Path.Wait, bell), cameras: cameras, replicas: replicas,
 		requests: make(chan func()), lastTurn: clock.Now(), desk: a.attach.Word, warnings: newWarnings(a.o.Log),
+		sleeps: sleeps{offset: clock.ReadBootOffset},
 	}
 	var err error
 	if p.corr, err = p.newCorrelator(p.out.publish); err != nil {
@@ -114,6 +117,7 @@ func (p *path) run() {
 	if err := schedule(p.a.cfg.Path.Sched); err != nil {
 		p.log.Warn("path runs with ordinary scheduling", "err", err)
 	}
+	p.clock = clock.Now
 	for !p.ended.Load() {
 		now := clock.Now()
 		p.turned.Store(int64(now))
@@ -138,6 +142,11 @@ func (p *path) turn(now clock.Mono) int {
 		}
 	}
 	p.promises.look(p.disp)
+	// A turn that was held up since it began must not date what was published meanwhile back to
+	// its beginning: all that would seem to have come at once.
+	if p.clock != nil {
+		now = p.clock()
+	}
 	read := p.messages(now)
 	n += read + p.disp.Pump(now)
 	for _, r := range p.replicas {
@@ -155,6 +164,7 @@ func (p *path) turn(now clock.Mono) int {
 	if read < maxMessagesPerTurn {
 		n += p.keepPromises(now)
 		p.corr.Tick(now)
+		p.lookForSleep(now)
 	} else { // what is unread may have arrived before now, and comes first
 		p.corr.Tick(p.reached)
 	}

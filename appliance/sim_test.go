@@ -64,6 +64,7 @@ type simulated struct {
 	heard  []simWord
 
 	desks map[int]*attach.Word
+	boot  int64 // how long the machine has slept
 
 	gone   map[string]clock.Mono // by model: when its process went
 	seen   map[uint64]bool       // tags
@@ -107,6 +108,7 @@ func playSeed(t *testing.T, seed uint64) *simulated {
 	}
 	s.plan.Start = int64(clock.Now())
 	s.path.lastTurn = clock.Mono(s.plan.Start)
+	s.path.sleeps.offset = func() clock.BootOffset { return clock.BootOffset{LowNS: s.boot, HighNS: s.boot + 200} }
 	s.path.desk = func(i int) *attach.Word { return s.desks[i] }
 	for _, r := range s.path.replicas {
 		if r.foreign != nil {
@@ -145,7 +147,7 @@ func configurable(p *sim.Plan) *sim.Plan {
 		sayable(&own, names, ids)
 		c.Cameras[name] = own
 	}
-	p.Reloads, p.Sleeps, p.CutoverNS = nil, nil, 0
+	p.Reloads, p.CutoverNS = nil, 0
 	return p
 }
 
@@ -231,7 +233,7 @@ func (s *simulated) Work(process int) []byte {
 	return nil
 }
 func (s *simulated) Expect(sim.Reload)            {}
-func (s *simulated) Slept()                       {}
+func (s *simulated) Slept()                       { s.boot += int64(time.Hour) }
 func (s *simulated) Deadline() (clock.Mono, bool) { return s.path.corr.NextDeadline() }
 func (s *simulated) Err() error                   { return s.err }
 
@@ -398,6 +400,9 @@ func (s *simulated) check(now clock.Mono) {
 // end wants every message accounted for, no frame mixed that cannot be, and no picture torn.
 func (s *simulated) end() {
 	n := s.path.corr.Counters()
+	if want := uint64(len(s.plan.Sleeps)); s.path.sleeps.count != want {
+		s.fail(fmt.Errorf("the machine slept %d times, and %d were noticed", want, s.path.sleeps.count))
+	}
 	fmt.Fprintf(s.digest, "%+v", n)
 	read, lost, promises := uint64(0), uint64(0), uint64(len(s.world.Truth.Promises))
 	for i, r := range s.path.replicas {

@@ -88,6 +88,8 @@ type Peer struct {
 // Correlation is the correlator's account; the counters are those of the replay contract.
 type Correlation struct {
 	Counters      map[string]uint64 `json:"counters"`
+	Stale         map[string]uint64 `json:"stale"`                    // the counter of that name by reason: max_age, sleep
+	Sleeps        uint64            `json:"sleeps"`                   // of the machine
 	IdentityFault string            `json:"identity_fault,omitempty"` // must be empty: a broken sum is a fault of ours
 	SkewMS        *Quantiles        `json:"arrival_skew_ms"`          // null when no frame had two models in the window
 	Final         FinalSkew         `json:"final"`

@@ -133,15 +133,18 @@ func (j *judge) place(l *timeline, g *group, m *correlate.Message, me member) (*
 	f := j.figures(me.model)
 	if g != nil && !g.isClosed && g.foreign(m.Generation) {
 		j.n.WrongGeneration++
+		f.WrongGeneration++
 		return nil, correlate.WrongGeneration
 	}
 	if g != nil {
 		if have := g.of(me.model); have != nil {
 			if have.readable && me.readable && have.sentNS != me.sentNS {
 				j.n.DupCollision++
+				f.DupCollision++
 				return nil, correlate.DupCollision
 			}
 			j.n.DupResend++
+			f.DupResend++
 			return nil, correlate.DupResend
 		}
 	}

@@ -50,6 +50,8 @@ type outFrame struct {
 	Models      []string          `json:"models"`
 	Missing     map[string]string `json:"missing"`
 	SkewNS      *int64            `json:"arrival_skew_ns"`
+	FirstNS     int64             `json:"first_arrival_mono_ns"`
+	ClosedNS    int64             `json:"closed_mono_ns"`
 	Boxes       []struct {
 		Label string `json:"label"`
 	} `json:"boxes"`

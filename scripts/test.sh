@@ -31,7 +31,7 @@ fuzz_all() {
 	local package target
 	for package in $(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do
 		for target in $(go test -list '^Fuzz' "$package" | grep '^Fuzz' || true); do
-			go test -json -run '^$' -fuzz "^$target\$" -fuzztime "$FUZZTIME" "$package"
+			go test -json -run '^$' -fuzz "^$target\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 10x "$package"
 		done
 	done
 }

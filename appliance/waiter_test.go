@@ -174,23 +174,30 @@ func TestAdaptiveSleepsOnTheBell(t *testing.T) {
 // sleeps are shorter, until the bell has had its time to be repaired.
 func TestAdaptiveDoubtsABellThatDidNotRing(t *testing.T) {
 	r := newWaiterRig(t, config.WaitAdaptive)
-	now := clock.Now()
-	r.rest(now, never)
-	if err := r.Rest(now+clock.Mono(maxWaitNS), 1, nil, nil); err != nil {
-		t.Fatal(err)
+	now := clock.Mono(1 << 40)
+	bound := func(now clock.Mono) time.Duration { // what a rest at now would take at most
+		r.rest(now, func() bool { return true })
+		return r.wakesAt.Sub(now)
+	}
+	work := func(now clock.Mono) {
+		if err := r.Rest(now, 1, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := bound(now); got != 10*time.Millisecond {
+		t.Errorf("a first rest is bounded by %v", got)
 	}
 	now += clock.Mono(maxWaitNS)
-	if quick := r.shortest(now, never); quick < 5*time.Millisecond || quick >= 10*time.Millisecond {
-		t.Errorf("after a message without its bell the shortest of 20 rests took %v", quick)
+	work(now) // found when the sleep ran out
+	if got := bound(now + 1); got != 5*time.Millisecond {
+		t.Errorf("after a message without its bell a rest is bounded by %v", got)
 	}
-	if quick := r.shortest(now+clock.Mono(doubtNS), never); quick < 10*time.Millisecond {
-		t.Errorf("a second later a rest took %v: the bell is doubted for ever", quick)
+	now += clock.Mono(doubtNS)
+	if got := bound(now); got != 10*time.Millisecond {
+		t.Errorf("a second later a rest is bounded by %v: the bell is doubted for ever", got)
 	}
-	r.rest(now+clock.Mono(doubtNS), never)
-	if err := r.Rest(now+clock.Mono(doubtNS)+1, 1, nil, nil); err != nil { // rung for: before the sleep ran out
-		t.Fatal(err)
-	}
-	if quick := r.shortest(now+clock.Mono(doubtNS)+1, never); quick < 10*time.Millisecond {
-		t.Errorf("a bell that rang is doubted: a rest took %v", quick)
+	work(now + 1) // before the sleep ran out: somebody rang
+	if got := bound(now + 2); got != 10*time.Millisecond {
+		t.Errorf("a bell that rang is doubted: a rest is bounded by %v", got)
 	}
 }

@@ -108,8 +108,9 @@ func (b *build) suite(t *testing.T, numpy string) {
 	}
 }
 
-// testCost holds publishing to its bounds. Other load makes calls slower and never faster,
-// so the quickest round is judged; the medians are for reading.
+// testCost shows what publishing costs. `skewbench python` holds it to its bounds; a machine
+// can be twice as slow on another day, so what fails here is ten times as much: a copy too
+// many, or a call for each box.
 func testCost(t *testing.T, b *build) {
 	out, err := b.command(nil, "-m", "tests.timing").Output()
 	if err != nil {
@@ -125,7 +126,7 @@ func testCost(t *testing.T, b *build) {
 	for name, ns := range got.NS {
 		t.Logf("Python %s, %-24s median %5.0f ns, rounds of %.0f to %.0f", got.Python, name, ns.Median, ns.Low, ns.High)
 	}
-	for name, boundNS := range map[string]float64{"bytes": 3000, "bytearray": 3000, "numpy, BOX_DTYPE": 3000, "list of 8": 6000, "list of 8, of a frame": 6000} {
+	for name, boundNS := range map[string]float64{"bytes": 30e3, "bytearray": 30e3, "numpy, BOX_DTYPE": 30e3, "list of 8": 60e3, "list of 8, of a frame": 60e3} {
 		if ns, ok := got.NS[name]; !ok || ns.Low > boundNS {
 			t.Errorf("publish %s: want at most %.0f ns a call in the quickest round, got %+v", name, boundNS, ns)
 		}

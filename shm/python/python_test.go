@@ -108,9 +108,14 @@ func (b *build) suite(t *testing.T, numpy string) {
 	}
 }
 
-// testCost shows what publishing costs. `skewbench python` holds it to its bounds; a machine
-// can be twice as slow on another day, so what fails here is ten times as much: a copy too
-// many, or a call for each box.
+// plainCallNS is what a plain call of tests.timing takes where the bounds of testCost were set
+// and publishing bytes takes 1.42 µs.
+const plainCallNS = 209
+
+// testCost holds publishing to its bounds. Other load makes calls slower and never faster,
+// so the quickest round is judged; the medians are for reading. On a slower machine a call
+// may take as many plain calls as the bound is worth; `skewbench python` has the bounds as
+// they are.
 func testCost(t *testing.T, b *build) {
 	out, err := b.command(nil, "-m", "tests.timing").Output()
 	if err != nil {
@@ -118,17 +123,17 @@ func testCost(t *testing.T, b *build) {
 	}
 	var got struct {
 		Python string
-		NS     map[string]struct{ Median, Low, High float64 }
+		NS     map[string]struct{ Median, Low, High, Times float64 }
 	}
 	if err := json.Unmarshal(out, &got); err != nil {
 		t.Fatal(err)
 	}
 	for name, ns := range got.NS {
-		t.Logf("Python %s, %-24s median %5.0f ns, rounds of %.0f to %.0f", got.Python, name, ns.Median, ns.Low, ns.High)
+		t.Logf("Python %s, %-24s median %5.0f ns, rounds of %.0f to %.0f, %.1f plain calls", got.Python, name, ns.Median, ns.Low, ns.High, ns.Times)
 	}
-	for name, boundNS := range map[string]float64{"bytes": 30e3, "bytearray": 30e3, "numpy, BOX_DTYPE": 30e3, "list of 8": 60e3, "list of 8, of a frame": 60e3} {
-		if ns, ok := got.NS[name]; !ok || ns.Low > boundNS {
-			t.Errorf("publish %s: want at most %.0f ns a call in the quickest round, got %+v", name, boundNS, ns)
+	for name, boundNS := range map[string]float64{"bytes": 3000, "bytearray": 3000, "numpy, BOX_DTYPE": 3000, "list of 8": 6000, "list of 8, of a frame": 6000} {
+		if ns, ok := got.NS[name]; !ok || ns.Low > boundNS && ns.Times > boundNS/plainCallNS {
+			t.Errorf("publish %s: want at most %.0f ns a call in the quickest round, or %.1f plain calls, got %+v", name, boundNS, boundNS/plainCallNS, ns)
 		}
 	}
 }

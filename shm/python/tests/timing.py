@@ -5,6 +5,7 @@ appliance of the tests is attached to, so every millisecond a call looks at its 
 """
 from __future__ import annotations
 
+import ctypes
 import json
 import statistics
 import sys
@@ -15,8 +16,23 @@ from skewgate_shm import BOX_BYTES, Writer, boxes
 from . import numpy, segments
 from .appliance import Appliance
 
+# What interpreter and machine are worth that day: a method that looks a name up, takes a
+# buffer and calls C, which is what publish cannot do without.
 ROUNDS, CALLS = 101, 1000  # rounds shorter than a time slice, so that most are undisturbed
 EIGHT = [(0.1, 0.2, 0.3, 0.4, 0.9, i) for i in range(8)]
+
+
+class Plain:
+    """Publishes nothing."""
+
+    def __init__(self) -> None:
+        self._numbers = {"gate": 3}
+        self._call = ctypes.CDLL(None).labs
+        self._call.argtypes, self._call.restype = [ctypes.c_long], ctypes.c_long
+
+    def publish(self, of: str, data: bytes, *, capture_ns: int, frame_id: int) -> int:
+        number = self._numbers.get(of)
+        return self._call(capture_ns + frame_id + number + memoryview(data).nbytes // BOX_BYTES)
 
 
 def cases(writer: Writer, frame) -> dict:
@@ -40,24 +56,29 @@ def cases(writer: Writer, frame) -> dict:
     return all_cases
 
 
-def measure(call) -> list[float]:
-    """ns a call in each of ROUNDS rounds."""
-    out = []
-    for _ in range(ROUNDS):
-        begin = time.perf_counter_ns()
-        for _ in range(CALLS):
-            call()
-        out.append((time.perf_counter_ns() - begin) / CALLS)
-    return out
+def timed(call) -> float:
+    """ns a call."""
+    begin = time.perf_counter_ns()
+    for _ in range(CALLS):
+        call()
+    return (time.perf_counter_ns() - begin) / CALLS
+
+
+def measure(call) -> dict:
+    """Over ROUNDS rounds, each beside one of plain calls: times is the median of how many plain
+    calls one call is worth."""
+    plain = Plain()
+    packed = bytes(8 * BOX_BYTES)
+    rounds = [(timed(call), timed(lambda: plain.publish("gate", packed, capture_ns=1, frame_id=2))) for _ in range(ROUNDS)]
+    ns = [call_ns for call_ns, _ in rounds]
+    times = statistics.median(call_ns / plain_ns for call_ns, plain_ns in rounds)
+    return {"median": statistics.median(ns), "low": min(ns), "high": max(ns), "times": times}
 
 
 def main() -> None:
     with Appliance(slots=1024) as appliance, Writer.attach("mine", path=appliance.path) as writer:
         appliance.cameras["gate"].publish(segments.i420(64, 48), 64, 48)
-        result = {}
-        for name, call in cases(writer, writer.newest("gate")).items():
-            ns = measure(call)
-            result[name] = {"median": statistics.median(ns), "low": min(ns), "high": max(ns)}
+        result = {name: measure(call) for name, call in cases(writer, writer.newest("gate")).items()}
     json.dump({"python": sys.version.split()[0], "rounds": ROUNDS, "calls": CALLS, "ns": result}, sys.stdout)
     print()
 

@@ -26,7 +26,8 @@ type camera struct {
 	last       shm.FrameMeta
 	lastAt     clock.Mono
 	allowed    uint64
-	told       uint32 // stream_epoch that foreign detectors know of
+	stream     streamCache // of the last progress told
+	told       uint32      // stream_epoch that foreign detectors know of
 	quarantine string
 	replacing  bool // its processes are being replaced
 

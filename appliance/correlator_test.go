@@ -1,7 +1,6 @@
 package appliance
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -103,24 +102,4 @@ func TestCheckAndCorrelatorAgreeOnWindows(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A frame's capture time is that of the camera, not that of a model's clock.
-func TestTakenAt(t *testing.T) {
-	m := &config.Model{Offset: config.Offsets{"": 40 * time.Millisecond, "hall": -time.Hour}}
-	for _, row := range []struct {
-		capture int64
-		camera  string
-		want    int64
-	}{
-		{100e6, "gate", 60e6}, {100e6, "hall", 100e6 + 3600e9},
-		{math.MinInt64 + 1, "gate", math.MinInt64 + 1}, {math.MaxInt64, "hall", math.MaxInt64},
-	} {
-		if got := takenAt(row.capture, m, row.camera); got != row.want {
-			t.Errorf("captured at %d on %s: %d, want %d", row.capture, row.camera, got, row.want)
-		}
-	}
-	if got := takenAt(7, &config.Model{}, "gate"); got != 7 {
-		t.Errorf("without an offset: %d", got)
-	}
 }

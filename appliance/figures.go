@@ -89,12 +89,13 @@ func matching(c *correlate.Figures) status.Matching {
 	case correlate.MatchWindow:
 		m.WindowMS = msOf(c.WindowNS)
 		if n := len(c.SpreadNS); n > 0 {
-			share := 0.0
+			wider := 0
 			for _, ns := range c.SpreadNS {
 				if ns > c.WindowNS {
-					share += 1 / float64(n)
+					wider++
 				}
 			}
+			share := float64(wider) / float64(n)
 			m.SplitShare = &share
 		}
 	}

@@ -36,11 +36,15 @@ func (p *path) keepPromises(now clock.Mono) int {
 func (p *path) promise(now clock.Mono, said *dispatch.Progress) {
 	c := p.cameras[said.Camera]
 	model := correlate.ModelID(said.Model)
-	stream, err := p.corr.Stream(p.a.cfg.Unit, c.cfg.Name, said.StreamEpoch)
-	if err != nil {
-		p.log.Error("tell a detector's progress", "camera", c.cfg.Name, "err", err)
-		return
+	if !c.stream.known || c.stream.epoch != said.StreamEpoch {
+		id, err := p.corr.Stream(p.a.cfg.Unit, c.cfg.Name, said.StreamEpoch)
+		if err != nil {
+			p.log.Error("tell a detector's progress", "camera", c.cfg.Name, "err", err)
+			return
+		}
+		c.stream = streamCache{known: true, epoch: said.StreamEpoch, id: id}
 	}
+	stream := c.stream.id
 	hangs := false
 	for _, s := range p.seats[said.Camera] {
 		switch {

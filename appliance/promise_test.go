@@ -67,6 +67,14 @@ func (w *work) done(m int, o shm.Outcome) {
 	w.writers[m].SetDone(n, o)
 }
 
+// finish lets a detector answer a picture of the first camera and say done, and turns.
+func (w *work) finish(m int, id uint64) {
+	w.t.Helper()
+	w.answer(m, 0, id)
+	w.done(m, shm.OutcomeOK)
+	w.turn(1000)
+}
+
 // both lets all detectors answer a picture, so that each is known to work.
 func (w *work) both(camera int, id uint64) {
 	w.t.Helper()
@@ -94,16 +102,12 @@ func TestDroppedPicturesSettle(t *testing.T) {
 	for id := uint64(2); id <= 5; id++ { // b works on 2; 3 and 4 are dropped, 5 waits
 		w.picture(0, id)
 		w.turn(1000)
-		w.answer(0, 0, id)
-		w.done(0, shm.OutcomeOK)
-		w.turn(1000)
+		w.finish(0, id)
 	}
 	if len(w.got) != 1 {
 		t.Fatalf("while b works on 2: want frame 1 alone, got %d frames", len(w.got))
 	}
-	w.answer(1, 0, 2)
-	w.done(1, shm.OutcomeOK)
-	w.turn(1000)
+	w.finish(1, 2)
 	if f := w.frame(2); f == nil || f.Frame.Reason != "quorum" || len(f.Members) != 2 {
 		t.Errorf("frame 2: want it of both, got %+v", f)
 	}
@@ -116,9 +120,7 @@ func TestDroppedPicturesSettle(t *testing.T) {
 		t.Error("frame 5 does not wait for b, who has it")
 	}
 	w.picture(0, 6) // the other's answer to 5 comes, and both are done in one turn
-	w.answer(1, 0, 5)
-	w.done(1, shm.OutcomeOK)
-	w.turn(1000)
+	w.finish(1, 5)
 	if f := w.frame(5); f == nil || len(f.Members) != 2 {
 		t.Errorf("frame 5: want b's answer in it, which was there before b was done, got %+v", f)
 	}
@@ -139,16 +141,12 @@ func TestLeavingDetectorFinishes(t *testing.T) {
 	w.path.hearReplica(w.now, b, word)
 	w.picture(0, 3)
 	for id := uint64(2); id <= 3; id++ {
-		w.answer(0, 0, id)
-		w.done(0, shm.OutcomeOK)
-		w.turn(1000)
+		w.finish(0, id)
 	}
 	if len(w.got) != 1 {
 		t.Fatalf("while it finishes 2: want frame 1 alone, got %d frames", len(w.got))
 	}
-	w.answer(1, 0, 2)
-	w.done(1, shm.OutcomeOK)
-	w.turn(1000)
+	w.finish(1, 2)
 	if f := w.frame(2); f == nil || len(f.Members) != 2 {
 		t.Errorf("frame 2: want its last answer in it, got %+v", f)
 	}

@@ -196,7 +196,7 @@ func (o *publisher) publish(g *correlate.Group) {
 	o.in, o.fused.Members = o.in[:0], o.fused.Members[:0]
 	f := &o.frame
 	f.Models, f.Missing = f.Models[:0], f.Missing[:0]
-	capture, frameID := int64(detect.RawInstant), uint64(0)
+	frameID := uint64(0)
 	for i := range g.Members {
 		m := &g.Members[i]
 		model := o.byModel[m.Model]
@@ -208,11 +208,6 @@ func (o *publisher) publish(g *correlate.Group) {
 		}
 		f.Models = append(f.Models, sink.Answer{Model: name, CaptureNS: m.CaptureNS, Raw: m.Raw})
 		o.fused.Members = append(o.fused.Members, Member{Model: name, Tag: m.Tag, Boxes: m.Boxes, names: named})
-		if !m.Unreadable {
-			if ns := takenAt(m.CaptureNS, r.cfg, g.Camera); capture == detect.RawInstant || ns < capture {
-				capture = ns
-			}
-		}
 		if frameID == 0 {
 			frameID = m.FrameID
 		}
@@ -223,7 +218,7 @@ func (o *publisher) publish(g *correlate.Group) {
 	o.boxes = o.fuser.Fuse(o.in, o.boxes[:0])
 	o.fill(f)
 	f.Seq, f.Unit, f.Camera, f.StreamEpoch, f.FrameID = o.seq, g.Unit, g.Camera, g.Epoch, frameID
-	f.CaptureNS, f.Reason = capture, g.Reason.String()
+	f.CaptureNS, f.Reason = g.CaptureNS, g.Reason.String()
 	f.FirstArrival, f.LastArrival, f.Closed = g.FirstArrival, g.LastArrival, g.ClosedAt
 	f.Published = clock.Now()
 	for _, s := range o.p.a.sinks {
@@ -234,19 +229,6 @@ func (o *publisher) publish(g *correlate.Group) {
 		o.fused.Frame, o.fused.FrameID, o.fused.StreamEpoch = f, frameID, g.Epoch
 		o.p.a.o.Tap(&o.fused)
 	}
-}
-
-// takenAt is a model's capture time less what its clock is ahead; instants are a stranger's
-// word and may lie at the ends of what an int64 holds.
-func takenAt(captureNS int64, m *config.Model, camera string) int64 {
-	if len(m.Offset) == 0 {
-		return captureNS
-	}
-	offset := int64(m.OffsetOn(camera))
-	if ns := captureNS - offset; (ns < captureNS) == (offset > 0) {
-		return ns
-	}
-	return captureNS
 }
 
 // fill turns the fuser's boxes into the frame's, with names in place of numbers.

@@ -80,7 +80,7 @@ func TestTidyCanFail(t *testing.T) {
 		{"a root folder", text("(/" + "root/x)"), "a path of one machine"},
 		{"a work folder", text("\"/" + "work/x\""), "a path of one machine"},
 		{"a registry", text("https://" + "registry.example.org/x"), "address of a package registry"},
-		{"an ordinary path", text("/var/lib/skewgate ." + "/work/x home/jo/x"), ""},
+		{"an ordinary path", text("/var/lib/skewgate ./wo" + "rk/x home/jo/x"), ""},
 		{"a page", text("https://go.dev/dl"), ""},
 
 		{"a word nobody explains", wordProblems("x.go", operatorWords[0].re, "\n\tCodeX = \"x_down\"\n", "`y_down`"), "does not say what `x_down` means"},

@@ -94,6 +94,7 @@ func (p *path) viewReplica(now clock.Mono, r *replica) status.Model {
 	for _, c := range r.cameras {
 		s.Cameras = append(s.Cameras, c.cfg.Name)
 	}
+	// Not now: what beats during the turn would lie in the future.
 	s.HeartbeatAgeMS, s.HeartbeatNote = status.HeartbeatAge(info.HeartbeatNS, int64(clock.Now()))
 	if r.foreign != nil {
 		s.Foreign, s.State = true, "absent"

@@ -64,11 +64,7 @@ func (c *checker) offsets(key string, m *Model) {
 		if camera != "" || c.has(key+".") {
 			k += "." + camera
 			if !slices.Contains(m.Cameras, camera) && !c.failed(k) {
-				cure := "its cameras are " + list(m.Cameras)
-				if near := nearest(camera, m.Cameras); near != "" {
-					cure = fmt.Sprintf("did you mean %s?", near)
-				}
-				c.failAt(k, "the model does not look at a camera of this name", cure)
+				c.failAt(k, "the model does not look at a camera of this name", orNearest(camera, m.Cameras, "its cameras are "+list(m.Cameras)))
 				continue
 			}
 		}
@@ -97,11 +93,7 @@ func (c *checker) expectedModel(key string, cam *Camera, j int, name string, nam
 	switch {
 	case c.failed(key):
 	case !slices.Contains(names, name):
-		cure := "models are " + strings.Join(names, ", ")
-		if near := nearest(name, names); near != "" {
-			cure = fmt.Sprintf("did you mean %s?", near)
-		}
-		c.failAt(key, fmt.Sprintf("there is no model %s", c.shownAt(key)), cure)
+		c.failAt(key, fmt.Sprintf("there is no model %s", c.shownAt(key)), orNearest(name, names, "models are "+strings.Join(names, ", ")))
 	case !slices.Contains(c.cfg.LookingAt(cam.Name), name):
 		c.failAt(key, fmt.Sprintf("the model %s does not look at this camera: every frame would wait for it until its timeout", c.shownAt(key)),
 			"list the camera under the model's cameras, or delete the entry")

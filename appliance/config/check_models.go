@@ -73,12 +73,10 @@ func (c *checker) servedCameras(key string, m *Model) {
 		case c.failed(k):
 		case !slices.Contains(names, name):
 			cure := "cameras are " + strings.Join(names, ", ")
-			if near := nearest(name, names); near != "" {
-				cure = fmt.Sprintf("did you mean %s?", near)
-			} else if len(names) == 0 {
+			if len(names) == 0 {
 				cure = "add the camera to cameras"
 			}
-			c.failAt(k, fmt.Sprintf("there is no camera %s", c.shownAt(k)), cure)
+			c.failAt(k, fmt.Sprintf("there is no camera %s", c.shownAt(k)), orNearest(name, names, cure))
 		case slices.Index(m.Cameras, name) < i:
 			c.failAt(k, fmt.Sprintf("the camera %s is listed twice", c.shownAt(k)), "keep one")
 		}

@@ -108,11 +108,7 @@ func (d *decoder) unknown(p pair, path string, names []string) {
 		d.fail(p.at, path, fmt.Sprintf("not in this version: %s", what), "delete the key")
 		return
 	}
-	cure := "keys here are " + strings.Join(known(names), ", ")
-	if near := nearest(p.name, names); near != "" {
-		cure = fmt.Sprintf("did you mean %s?", near)
-	}
-	d.fail(p.at, path, "unknown key", cure)
+	d.fail(p.at, path, "unknown key", orNearest(p.name, names, "keys here are "+strings.Join(known(names), ", ")))
 }
 
 // known drops the empty names that yamlNames gives to fields without a key.

@@ -93,11 +93,7 @@ func (d *decoder) word(n ast.Node, v reflect.Value, key, text string, list wordL
 		d.fail(start(n), key, fmt.Sprintf("%s is not in this version: %s", d.shown(n), what), "take one of "+strings.Join(list.words(), ", "))
 		return
 	}
-	cure := "take one of " + strings.Join(list.words(), ", ")
-	if near := nearest(text, list.words()); near != "" {
-		cure = fmt.Sprintf("did you mean %s?", near)
-	}
-	d.fail(start(n), key, d.isNot(n, "a word known here"), cure)
+	d.fail(start(n), key, d.isNot(n, "a word known here"), orNearest(text, list.words(), "take one of "+strings.Join(list.words(), ", ")))
 }
 
 // The read functions return "" or what they want in place of the text.

@@ -1,5 +1,16 @@
 package config
 
+import "fmt"
+
+// orNearest is the cure for a name that is not among the known ones: the likeliest of them, or
+// what else to do.
+func orNearest(name string, known []string, otherwise string) string {
+	if near := nearest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %s?", near)
+	}
+	return otherwise
+}
+
 // nearest returns the known name that was most likely meant, or "": at most a third of
 // its letters differ, a swap of neighbours counting as one.
 func nearest(name string, known []string) string {

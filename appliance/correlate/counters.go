@@ -108,25 +108,6 @@ type ModelStats struct {
 	Lag hist.Summary // arrival − the group's first arrival, in ns
 }
 
-// WhyAlone says why a model has never been fused with another, "" if it has. R000-3: matching
-// that joins nothing fails silently, so the commonest thing that happened to its messages is
-// named: absent, unreadable_time, late, unexpected_name or other_bucket.
-func (s *ModelStats) WhyAlone() string {
-	switch {
-	case s.Fused > 0:
-		return ""
-	case s.Received == 0:
-		return "absent"
-	case 2*s.Unparsed > s.Received:
-		return "unreadable_time"
-	case 2*s.Late > s.Received:
-		return "late"
-	case s.Unexpected == s.Received:
-		return "unexpected_name"
-	}
-	return "other_bucket"
-}
-
 // Models returns the figures of every model name in the order in which they were entered.
 func (c *Correlator) Models(now clock.Mono) []ModelStats {
 	stats := c.AppendModels(make([]ModelStats, 0, len(c.models)-1))

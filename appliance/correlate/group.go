@@ -83,6 +83,7 @@ type Group struct {
 	FirstArrival clock.Mono
 	LastArrival  clock.Mono
 	ClosedAt     clock.Mono
+	CaptureNS    int64    // earliest of the members, less their models' offsets; detect.RawInstant if none is readable
 	Members      []Member // in order of arrival, one a model
 	Missing      []Missing
 }

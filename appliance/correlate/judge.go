@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/appliance/detect"
 )
 
 // live returns the models whose answers a camera's groups wait for.
@@ -155,6 +156,10 @@ func (c *Correlator) present(g *group) {
 		m := &g.Members[i]
 		m.Boxes = g.boxes[m.boxesAt : m.boxesAt+m.boxesN : m.boxesAt+m.boxesN]
 		m.Raw = g.raw[m.rawAt : m.rawAt+m.rawN : m.rawAt+m.rawN]
+	}
+	g.CaptureNS = detect.RawInstant
+	if g.timed {
+		g.CaptureNS = Readable(g.minNS)
 	}
 	g.Missing = g.Missing[:0]
 	for set := g.camera.expected &^ g.in; set != 0; set &= set - 1 {

@@ -39,21 +39,34 @@ type Key struct {
 // AppendNote appends the key's value as text: q25:40, q0:<ns>ns, id:<id>, w:<ns>ns or
 // raw:<text>. The texts may hold any bytes.
 func (c *Correlator) AppendNote(dst []byte, k Key) []byte {
+	text := ""
+	switch {
+	case k.Tag == TagRaw:
+		text = c.raw.Text(k.Value)
+	case k.Tag == TagID && c.cfg.FrameIDs != nil:
+		text = c.cfg.FrameIDs.Text(k.Value)
+	}
+	return AppendNote(dst, k, c.cfg.QuantumNS, text)
+}
+
+// AppendNote is the method for who keeps texts of his own: text is that of an unreadable time,
+// or of a frame id that is more than a number.
+func AppendNote[T string | []byte](dst []byte, k Key, quantumNS int64, text T) []byte {
 	switch k.Tag {
 	case TagBucket:
 		dst = append(dst, 'q')
-		dst = clock.AppendMillis(dst, c.cfg.QuantumNS)
+		dst = clock.AppendMillis(dst, quantumNS)
 		dst = append(dst, ':')
 		return strconv.AppendInt(dst, k.Value, 10)
 	case TagID:
 		dst = append(dst, "id:"...)
-		if c.cfg.FrameIDs != nil {
-			return append(dst, c.cfg.FrameIDs.Text(k.Value)...)
+		if len(text) > 0 {
+			return append(dst, text...)
 		}
 		return strconv.AppendUint(dst, uint64(k.Value), 10)
 	case TagRaw:
 		dst = append(dst, "raw:"...)
-		return append(dst, c.raw.Text(k.Value)...)
+		return append(dst, text...)
 	case TagWindow:
 		dst = append(dst, "w:"...)
 	default:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/appliance/detect"
 	"github.com/skewgate/skewgate/appliance/hist"
 )
 
@@ -76,8 +77,16 @@ func (cam *camera) matched(m ModelID, ns int64) int64 {
 	if len(cam.offsets) == 0 {
 		return ns
 	}
-	return subSaturating(ns, cam.offsetNS(m))
+	return Matched(ns, cam.offsetNS(m))
 }
+
+// Matched returns the capture time that a message is matched by: as received, less what its
+// model's clock is ahead. What an int64 cannot hold stays at its end.
+func Matched(captureNS, offsetNS int64) int64 { return subSaturating(captureNS, offsetNS) }
+
+// Readable returns a matched capture time as it is told: an offset may have moved it to the very
+// end, where it would stand for one that cannot be read.
+func Readable(matchedNS int64) int64 { return max(matchedNS, detect.RawInstant+1) }
 
 // Stream returns the id of a stream, entering its camera if it is new. It fails with ErrName
 // or, at Limits.Cameras, with ErrFull. It is not meant for the hot path: ask once and keep it.

@@ -3,6 +3,7 @@ package correlate
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -338,10 +339,10 @@ func TestWhyAlone(t *testing.T) {
 		r.step(now+400, "late", capture)
 	}
 	got := map[string]string{}
-	for _, s := range r.c.Models(0) {
-		got[s.Name] = s.WhyAlone()
+	for _, a := range r.c.AppendFigures(nil, 0)[0].Apartness {
+		got[a.Model] = a.Why
 	}
-	want := map[string]string{"A": "", "B": "", "late": "late", "off": "other_bucket", "garbled": "unreadable_time", "gone": "absent", "renamed": "unexpected_name"}
+	want := map[string]string{"late": WhyLate, "off": WhyOtherBucket, "garbled": WhyUnreadableTime, "gone": WhyAbsent}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reasons differ (-want +got):\n%s", diff)
 	}
@@ -414,5 +415,41 @@ func TestConfigIsRefused(t *testing.T) {
 				t.Errorf("settings differ (-want +got):\n%s\n%v", diff, err)
 			}
 		})
+	}
+}
+
+// A frame's capture time is that of the camera, not that of a model's clock; a stranger's
+// instant may lie at the ends of what an int64 holds.
+func TestCaptureTimeIsWithoutOffsets(t *testing.T) {
+	for _, row := range []struct{ offset, a, b, want int64 }{
+		{0, 100e6, 90e6, 90e6}, {40e6, 100e6, 90e6, 60e6}, {-3600e9, 100e6, 90e6, 90e6},
+		{40e6, math.MinInt64 + 1, 0, math.MinInt64 + 1}, {-3600e9, math.MaxInt64, math.MaxInt64, math.MaxInt64},
+		{40e6, detect.RawInstant, 90e6, 90e6}, {40e6, detect.RawInstant, detect.RawInstant, detect.RawInstant},
+	} {
+		cfg := DefaultConfig()
+		cfg.Camera = CameraConfig{Match: MatchFrameID, Expected: []string{"A", "B"}, OffsetNS: map[string]int64{"A": row.offset}}
+		got := int64(-1)
+		c, err := New(cfg, func(g *Group) { got = g.CaptureNS })
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := c.Stream("u1", "c1", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, ns := range map[string]int64{"A": row.a, "B": row.b} {
+			id, err := c.Model(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := Message{Stream: stream, Model: id, CaptureNS: ns, FrameID: 7}
+			if ns == detect.RawInstant {
+				m.Raw = []byte("?")
+			}
+			c.Step(10, &m)
+		}
+		if got != row.want {
+			t.Errorf("%+v: got %d", row, got)
+		}
 	}
 }

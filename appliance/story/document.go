@@ -42,7 +42,7 @@ type Frame struct {
 	WaitNS       int64   `json:"wait_ns"`        // from the first arrival to the closing, or to now
 	TimeoutNS    int64   `json:"timeout_ns"`
 	ArrivalSkew  *int64  `json:"arrival_skew_ns"` // last − first arrival; null with fewer than two
-	CaptureNS    *int64  `json:"capture_ns"`      // earliest
+	CaptureNS    *int64  `json:"capture_ns"`      // earliest, less the models' offsets
 	CaptureSkew  *int64  `json:"capture_skew_ns"` // latest − earliest, less the models' offsets; null with fewer than two
 
 	Expected []Expected `json:"expected"` // by name

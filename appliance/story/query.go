@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/appliance/correlate"
 )
 
@@ -176,22 +175,13 @@ func (q *Query) most() int {
 // appendNote appends a frame's key as correlate does, from what the book itself has kept: the
 // correlator's texts may have been forgotten since.
 func (b *Book) appendNote(dst []byte, f *frame, text *raw) []byte {
-	k := f.key
-	switch k.Tag {
-	case correlate.TagBucket:
-		dst = append(dst, 'q')
-		dst = clock.AppendMillis(dst, b.cfg.QuantumNS)
-		return strconv.AppendInt(append(dst, ':'), k.Value, 10)
+	switch f.key.Tag {
 	case correlate.TagID:
-		return append(append(dst, "id:"...), b.idText(uint64(k.Value))...)
-	case correlate.TagRaw:
-		return append(append(dst, "raw:"...), text.text[:text.n]...)
-	case correlate.TagWindow:
-		dst = append(dst, "w:"...)
-	default:
-		dst = append(dst, "q0:"...)
+		return correlate.AppendNote(dst, f.key, b.cfg.QuantumNS, b.idText(uint64(f.key.Value)))
+	case correlate.TagRaw: // another frame may have one among its messages
+		return correlate.AppendNote(dst, f.key, b.cfg.QuantumNS, text.text[:text.n])
 	}
-	return append(strconv.AppendInt(dst, k.Value, 10), "ns"...)
+	return correlate.AppendNote(dst, f.key, b.cfg.QuantumNS, "")
 }
 
 func (b *Book) idText(id uint64) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -192,6 +193,29 @@ func TestOtherHalf(t *testing.T) {
 	}
 	if m := d.Frames[0].Missing[0]; m.Why != "absent" || m.Nearest == nil || m.Nearest.OtherHalf || m.Nearest.ByNS != 16*ms {
 		t.Errorf("a model that answered the next picture: %+v, %+v", m, m.Nearest)
+	}
+}
+
+// A frame's capture time is the one that it is published with: less the models' offsets.
+func TestCaptureTimeIsTheFrames(t *testing.T) {
+	for _, want := range []struct{ b, earliest int64 }{{100 * ms, 60 * ms}, {math.MinInt64 + 1, math.MinInt64 + 1}} {
+		published := int64(0)
+		b, c := watched(t, func(cfg *correlate.Config, o *Options) {
+			cfg.Camera = correlate.CameraConfig{Match: correlate.MatchFrameID, Expected: []string{"a", "b"}, OffsetNS: map[string]int64{"b": 40 * ms}}
+		})
+		say(t, c, ms, "gate", "a", correlate.Message{CaptureNS: 90 * ms, FrameID: 1})
+		c.EachOpen("u", "gate", func(g *correlate.Group, _ uint64) { published = g.CaptureNS })
+		if published != 90*ms {
+			t.Errorf("of a alone: %d", published)
+		}
+		say(t, c, 2*ms, "gate", "b", correlate.Message{CaptureNS: want.b, FrameID: 1})
+		d, err := ask(t, b, c, Ask{Frame: "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := *d.Frames[0].CaptureNS; got != want.earliest {
+			t.Errorf("captured at %d by b: want %d, got %d", want.b, want.earliest, got)
+		}
 	}
 }
 

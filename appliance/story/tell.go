@@ -96,7 +96,6 @@ func (t *teller) ending() {
 // span works out from when to when the members were captured and came.
 func (t *teller) span() {
 	members, timed := 0, 0
-	var received int64
 	for i := range t.entries {
 		e := &t.entries[i]
 		if e.what != what(correlate.Accepted) {
@@ -113,14 +112,12 @@ func (t *teller) span() {
 		if timed == 0 || m > t.latestNS {
 			t.latestNS = m
 		}
-		if timed == 0 || e.captureNS < received {
-			received = e.captureNS
-		}
 		timed++
 	}
 	t.timed = timed > 0
 	if t.timed {
-		t.out.CaptureNS = &received
+		earliest := correlate.Readable(t.earliest)
+		t.out.CaptureNS = &earliest
 	}
 	if timed > 1 {
 		skew := t.latestNS - t.earliest
@@ -135,7 +132,7 @@ func (t *teller) span() {
 // matched is the capture time that an entry was matched by.
 func (p *Page) matched(e *entry) int64 {
 	if i := int(e.model) - 1; i >= 0 && i < len(p.offsets) {
-		return e.captureNS - p.offsets[i]
+		return correlate.Matched(e.captureNS, p.offsets[i])
 	}
 	return e.captureNS
 }

@@ -106,11 +106,7 @@ func TestCheckSaysWhoMayAttach(t *testing.T) {
 			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
 		}
 	}
-	got = say(t, dir, []string{"CAM_PASS=sesame"}, "check", "--json")
-	var c checked
-	if err := json.Unmarshal([]byte(got.stdout), &c); err != nil || got.code != 0 {
-		t.Fatalf("code %d, %v:\n%s", got.code, err, got.stdout)
-	}
+	c := checkJSON(t, dir)
 	if m := c.Plan.Models[1]; m.Command != "attach" || len(m.UIDs) != 2 || c.Plan.Memory.Frames == 0 || c.Plan.Memory.Output == 0 || len(c.Plan.Cameras[1].OwnCapture) != 1 {
 		t.Errorf("plan: %+v", c.Plan)
 	}
@@ -129,11 +125,7 @@ func TestCheckSaysHowAWindowMatches(t *testing.T) {
 			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
 		}
 	}
-	got = say(t, dir, []string{"CAM_PASS=sesame"}, "check", "--json")
-	var c checked
-	if err := json.Unmarshal([]byte(got.stdout), &c); err != nil || got.code != 0 {
-		t.Fatalf("code %d, %v:\n%s", got.code, err, got.stdout)
-	}
+	c := checkJSON(t, dir)
 	road, far := c.Plan.Cameras[0], c.Plan.Cameras[1]
 	if far.Match != "window" || *far.WindowMS != 12 || *far.IntervalMS != 40 || *far.MixAboveMS != 28 || *far.SplitAboveMS != 12 || far.OffsetMS["mine"] != 40.5 || far.QuantumMS != nil {
 		t.Errorf("far: %+v", far)
@@ -216,4 +208,14 @@ func TestVersion(t *testing.T) {
 	if out, err := exec.Command(stamped, "version").Output(); err != nil || !strings.HasPrefix(string(out), "skewgate v9.8.7\ncommit       abcdef") {
 		t.Errorf("stamped v9.8.7 of abcdef, says %s (%v)", out, err)
 	}
+}
+
+// checkJSON is what check says of a good config as JSON.
+func checkJSON(t *testing.T, dir string) (c checked) {
+	t.Helper()
+	got := say(t, dir, []string{"CAM_PASS=sesame"}, "check", "--json")
+	if err := json.Unmarshal([]byte(got.stdout), &c); err != nil || got.code != 0 {
+		t.Fatalf("code %d, %v:\n%s", got.code, err, got.stdout)
+	}
+	return c
 }

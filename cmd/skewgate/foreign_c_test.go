@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,19 +72,7 @@ func TestForeignJSONFromC(t *testing.T) {
 	b.start()
 	b.until("frames come without it", 60*time.Second, func(d *status.Document) bool { return camera(d, "shapes").Fused > 10 })
 
-	cmd := exec.Command(b.path("c/example_json"), "mine", "shapes")
-	cmd.Env = append(os.Environ(), "SKEWGATE_ATTACH="+b.path("run/attach.sock"))
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	in, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	b.until("it is attached", 10*time.Second, func(d *status.Document) bool { return model(d, "mine").State == "attached" })
+	cmd, in, said := startC(t, b)
 	found := make(map[int64]bool) // by capture time: did it find something?
 	n := -1                       // the first only introduces it: nobody had waited for its answer
 	pictureTimes(t, b, 101, func(captureNS int64) {
@@ -194,4 +183,24 @@ func compareTimes(t *testing.T, b *box, found map[int64]bool) {
 	if with+without != len(found) || with < 40 || without < 40 || both < len(found)/2 {
 		t.Errorf("%d frames with its box and %d without, %d made by both, of %d pictures", with, without, both, len(found))
 	}
+}
+
+// startC starts the C detector that reads what to say from its input, and waits until it is
+// attached. What it prints lands in said.
+func startC(t *testing.T, b *box) (cmd *exec.Cmd, in io.WriteCloser, said *bytes.Buffer) {
+	t.Helper()
+	said = new(bytes.Buffer)
+	cmd = exec.Command(b.path("c/example_json"), "mine", "shapes")
+	cmd.Env = append(os.Environ(), "SKEWGATE_ATTACH="+b.path("run/attach.sock"))
+	cmd.Stdout, cmd.Stderr = said, said
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	b.until("it is attached", 10*time.Second, func(d *status.Document) bool { return model(d, "mine").State == "attached" })
+	return cmd, in, said
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -137,19 +135,7 @@ func sparseLatency(t *testing.T, text string, begin func(b *box)) time.Duration 
 func sparseInC(t *testing.T, b *box, says string) {
 	t.Helper()
 	buildC(t, "../../shm/c", b.path("c"))
-	cmd := exec.Command(b.path("c/example_json"), "mine", "shapes")
-	cmd.Env = append(os.Environ(), "SKEWGATE_ATTACH="+b.path("run/attach.sock"))
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	in, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	b.until("it is attached", 10*time.Second, func(d *status.Document) bool { return model(d, "mine").State == "attached" })
+	cmd, in, said := startC(t, b)
 	n := 0
 	pictureTimes(t, b, 81, func(captureNS int64) {
 		line := ""

@@ -82,12 +82,13 @@ func (p *path) readForeign(r *replica) (*correlate.Message, error) {
 			p.message.CaptureNS, p.message.Raw = detect.RawInstant, text
 		}
 	}
-	p.boxes = p.boxes[:0]
+	var boxes []detect.Box
 	switch h.Kind {
 	case shm.KindBoxes:
-		p.boxes, err = detect.AppendUnpacked(p.boxes, body, int(h.Count))
+		boxes, err = p.unpack(body, int(h.Count))
 	case shm.KindJSON:
-		p.boxes, err = f.reader.Read(p.boxes, body)
+		p.boxes, err = f.reader.Read(p.boxes[:0], body)
+		boxes = p.boxes
 	case shm.KindProgress:
 		if p.message.Raw != nil {
 			return nil, fmt.Errorf("message %d is progress up to a time that cannot be read", h.Sequence)
@@ -99,8 +100,7 @@ func (p *path) readForeign(r *replica) (*correlate.Message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("message %d: %w", h.Sequence, err)
 	}
-	p.boxes = p.out.classify(r, p.boxes)
-	p.message.Boxes = p.boxes
+	p.message.Boxes = p.out.classify(r, boxes)
 	r.frame = h.FrameID
 	return &p.message, nil
 }
@@ -121,14 +121,27 @@ func (r *replica) checkEpoch(camera string, epoch uint32) error {
 // classify puts fused classes in place of a foreign model's own labels and leaves out what
 // has none, counted as the fusion's gate would.
 func (o *publisher) classify(r *replica, boxes []detect.Box) []detect.Box {
-	f, kept := r.foreign, 0
-	for i := range boxes {
+	classes := r.foreign.classes
+	for i := range boxes { // mostly all have one, and stay where they are
 		b := &boxes[i]
-		class := int32(classUnknown)
+		if uint64(b.Label) >= uint64(len(classes)) || classes[b.Label] < 0 {
+			return o.sift(r, boxes, i)
+		}
+		b.Label = uint32(classes[b.Label])
+	}
+	return boxes
+}
+
+// sift is the rest of classify, from the first box on that has no class, or none yet.
+func (o *publisher) sift(r *replica, boxes []detect.Box, from int) []detect.Box {
+	f, kept := r.foreign, from
+	for i := from; i < len(boxes); i++ {
+		b := &boxes[i]
+		class := int32(classUnasked)
 		if uint64(b.Label) < uint64(len(f.classes)) {
 			class = f.classes[b.Label]
 		}
-		if class == classUnasked || uint64(b.Label) >= uint64(len(f.classes)) {
+		if class == classUnasked {
 			class = o.ask(r, b.Label)
 		}
 		switch class {
@@ -138,9 +151,7 @@ func (o *publisher) classify(r *replica, boxes []detect.Box) []detect.Box {
 			o.clipped[fuse.DroppedClass]++
 		default:
 			b.Label = uint32(class)
-			if kept < i { // mostly all are kept, where they are
-				boxes[kept] = *b
-			}
+			boxes[kept] = *b
 			kept++
 		}
 	}

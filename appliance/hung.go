@@ -31,13 +31,25 @@ func (p *path) seatReplicas() {
 			p.seats[c.index] = append(p.seats[c.index], seat{r, local})
 		}
 	}
+	for _, r := range p.replicas {
+		r.others = make([][]*silence, len(r.cameras))
+		for local, c := range r.cameras {
+			for _, s := range p.seats[c.index] {
+				if s.r != r {
+					r.others[local] = append(r.others[local], &s.r.owes[s.local])
+				}
+			}
+		}
+	}
 }
 
-// spoke notes a message or progress of r on one of its cameras.
-func (p *path) spoke(at clock.Mono, r *replica, local int, stream correlate.StreamID) {
-	r.owes[local] = silence{}
-	for _, s := range p.seats[r.cameras[local].index] {
-		if owes := &s.r.owes[s.local]; s.r != r && owes.since == 0 {
+// spoke notes a message or progress on one of the replica's cameras.
+func (r *replica) spoke(at clock.Mono, local int, stream correlate.StreamID) {
+	if owes := &r.owes[local]; owes.since != 0 {
+		*owes = silence{}
+	}
+	for _, owes := range r.others[local] {
+		if owes.since == 0 {
 			owes.since, owes.stream = at, stream
 		}
 	}

@@ -213,7 +213,7 @@ func (p *path) messages(now clock.Mono) int {
 	for n < maxMessagesPerTurn {
 		var first *replica
 		for _, r := range p.replicas {
-			if r.peek(now) && (first == nil || r.arrival < first.arrival) {
+			if (r.have || r.peek(now)) && (first == nil || r.arrival < first.arrival) {
 				first = r
 			}
 		}
@@ -250,7 +250,7 @@ func (p *path) step(r *replica) {
 		return
 	}
 	if cached := &r.streams[r.head.Stream%shm.MaxStreams]; cached.known {
-		p.spoke(r.arrival, r, cached.local, m.Stream)
+		r.spoke(r.arrival, cached.local, m.Stream)
 	}
 	if r.head.Kind == shm.KindProgress {
 		p.corr.Progress(r.arrival, m.Stream, m.Model, m.CaptureNS)
@@ -274,13 +274,24 @@ func (p *path) read(r *replica) (*correlate.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.boxes, err = detect.AppendUnpacked(p.boxes[:0], r.body[:r.length], int(h.Count)); err != nil {
+	boxes, err := p.unpack(r.body[:r.length], int(h.Count))
+	if err != nil {
 		return nil, err
 	}
 	r.frame = h.FrameID
 	p.begin(r, stream)
-	p.message.Boxes = p.boxes
+	p.message.Boxes = boxes
 	return &p.message, nil
+}
+
+// unpack returns the boxes of a packed body: where they are, if this processor can read them
+// there, else in p.boxes. The body is the path's own copy.
+func (p *path) unpack(body []byte, count int) (boxes []detect.Box, err error) {
+	if boxes, ok := detect.InPlace(body, count); ok {
+		return boxes, nil
+	}
+	p.boxes, err = detect.AppendUnpacked(p.boxes[:0], body, count)
+	return p.boxes, err
 }
 
 // begin makes the message what the slot's header says. It is filled in place: a whole one made

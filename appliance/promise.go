@@ -50,7 +50,7 @@ func (p *path) promise(now clock.Mono, said *dispatch.Progress) {
 		switch {
 		case s.r.foreign != nil || s.r.model != model:
 		case said.Finished:
-			p.spoke(now, s.r, s.local, stream)
+			s.r.spoke(now, s.local, stream)
 		case s.r.owes[s.local].hung:
 			hangs = true
 		}

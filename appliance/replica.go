@@ -36,7 +36,8 @@ type replica struct {
 	lastEmpty   clock.Mono // when the ring was last found empty
 	mark        ringMark   // what was in the ring at some time since then
 	streams     [shm.MaxStreams]streamCache
-	owes        []silence // by camera
+	owes        []silence    // by camera
+	others      [][]*silence // by camera: what the others who look at it owe
 	endings     endings
 
 	model          correlate.ModelID

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,5 +68,29 @@ func TestUnpackByField(t *testing.T) {
 	atOnce, err := AppendUnpacked(before, body, 2)
 	if diff := cmp.Diff(byField, atOnce); diff != "" || err != nil || len(atOnce) != 3 {
 		t.Errorf("at once (+) and by field (-) differ, error %v:\n%s", err, diff)
+	}
+}
+
+// Boxes read in place are those that are unpacked, and the body's own memory; a body that cannot
+// be read there is left to AppendUnpacked.
+func TestInPlace(t *testing.T) {
+	want := []Box{{1, 2, 3, 4, 0.5, 6}, {X1: -1, Label: math.MaxUint32}}
+	body := AppendPacked(make([]byte, 0, 64), want)
+	boxes, ok := InPlace(body, 2)
+	if !ok || !slices.Equal(boxes, want) {
+		t.Fatalf("%v (%t), want %v", boxes, ok, want)
+	}
+	body[0] ^= 1
+	if boxes[0].X1 == want[0].X1 {
+		t.Error("the boxes are a copy")
+	}
+	odd := append([]byte{0}, body...)[1:]
+	for _, c := range []struct {
+		body  []byte
+		count int
+	}{{body, 1}, {body, 3}, {body, -2}, {body[1:], 2}, {odd, 2}, {nil, 0}, {body[:0], 0}, {body, 0}, {body, math.MaxInt}} {
+		if boxes, ok := InPlace(c.body, c.count); ok {
+			t.Errorf("%d boxes of %d bytes are read as %v", c.count, len(c.body), boxes)
+		}
 	}
 }

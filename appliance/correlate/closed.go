@@ -1,6 +1,9 @@
 package correlate
 
-import "github.com/skewgate/skewgate/appliance/clock"
+import (
+	"github.com/skewgate/skewgate/appliance/cacheline"
+	"github.com/skewgate/skewgate/appliance/clock"
+)
 
 // record remembers a closed group, so that what comes later is known as late or as a duplicate.
 type record struct {
@@ -72,6 +75,7 @@ func (q *closedRecords) pop() {
 	if q.oldest == 0 {
 		q.newest = 0
 	}
+	q.prefetch()
 	if q.unfinished == id+1 {
 		q.unfinished = r.next
 	}
@@ -81,6 +85,21 @@ func (q *closedRecords) pop() {
 	r.held, r.epoch = r.held[:0], nil
 	r.next, q.free = q.free, id+1
 	q.n--
+}
+
+// prefetch asks for what the next two calls of pop will touch: records are forgotten in order, a
+// whole table's length after they were written.
+func (q *closedRecords) prefetch() {
+	if q.oldest == 0 {
+		return
+	}
+	next := q.at(q.oldest - 1)
+	if next.next != 0 {
+		cacheline.PrefetchTwo(q.at(next.next - 1))
+	}
+	if len(next.held) > 0 {
+		cacheline.PrefetchTwo(&next.held[0])
+	}
 }
 
 func (q *closedRecords) alloc() {

@@ -70,7 +70,7 @@ func New(cfg Config, out func(*Group)) (*Correlator, error) {
 		skew:  hist.NewWindow(cfg.SkewWindowNS, limits.SkewSamples),
 		final: newFinality(&cfg, limits),
 	}
-	c.index = newIndex(min(limits.Closed+cfg.MaxPending, 1<<17), c.keyAt)
+	c.index = newIndex(min(limits.Closed+cfg.MaxPending, 1<<17))
 	var err error
 	if c.expected, err = c.expectedBits(cfg.Camera.Expected); err != nil {
 		return nil, err
@@ -81,14 +81,6 @@ func New(cfg Config, out func(*Group)) (*Correlator, error) {
 		}
 	}
 	return c, nil
-}
-
-// keyAt returns the key that a ref stands for.
-func (c *Correlator) keyAt(r ref) *Key {
-	if r.closed() {
-		return &c.closed.at(r.id()).key
-	}
-	return &c.groups[r.id()].Key
 }
 
 // Tick closes what is due at now. Call it after the messages of a poll, and at NextDeadline.

@@ -1,10 +1,14 @@
 package correlate
 
 import (
+	"math"
+	"reflect"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/skewgate/skewgate/appliance/cacheline"
 )
 
 // The skip list against a sorted slice: same order, same ties, any node taken out at any time.
@@ -69,24 +73,21 @@ func TestOrderReusesNodes(t *testing.T) {
 // The index against a map, in a table so small that probes wrap and followers move.
 func TestIndexAgainstMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		keys := map[ref]*Key{}
-		x := newIndex(4, func(r ref) *Key { return keys[r] })
+		x := newIndex(4)
 		plain := map[Key]ref{}
 		next := uint32(0)
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {
-			k := Key{Stream: StreamID(rapid.Uint64Range(1, 2).Draw(t, "stream") << 32), Value: rapid.Int64Range(0, 6).Draw(t, "value"), Tag: TagBucket}
+			k := Key{Stream: StreamID(rapid.Uint64Range(1, 2).Draw(t, "stream") << 32), Value: rapid.Int64Range(-20, 40).Draw(t, "value"), Tag: TagBucket}
 			have, ok := plain[k]
 			switch {
 			case !ok:
 				r := openRef(next)
 				next++
-				keys[r] = &k
 				x.add(&k, r)
 				plain[k] = r
 			case rapid.Bool().Draw(t, "close"):
 				r := closedRef(next)
 				next++
-				keys[r] = &k
 				x.replace(&k, have, r)
 				plain[k] = r
 			default:
@@ -94,7 +95,7 @@ func TestIndexAgainstMap(t *testing.T) {
 				delete(plain, k)
 			}
 			for stream := uint64(1); stream <= 2; stream++ {
-				for value := range int64(7) {
+				for value := int64(-20); value <= 40; value++ {
 					k := Key{Stream: StreamID(stream << 32), Value: value, Tag: TagBucket}
 					if got, want := x.find(&k), plain[k]; got != want {
 						t.Fatalf("%+v is found as %x, want %x", k, got, want)
@@ -106,6 +107,47 @@ func TestIndexAgainstMap(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A probe costs one cache line, and keys that follow each other share it.
+func TestIndexBlocks(t *testing.T) {
+	if n := reflect.TypeFor[block]().Size(); n != cacheline.Bytes {
+		t.Errorf("a block has %d bytes, want a line of %d", n, cacheline.Bytes)
+	}
+	x := newIndex(1)
+	const keys = 1000
+	for i := range keys {
+		x.add(&Key{Stream: 1, Value: int64(i), Tag: TagID}, openRef(uint32(i)))
+	}
+	if x.used != keys/blockKeys {
+		t.Errorf("%d keys in a row take %d blocks", keys, x.used)
+	}
+	// Both ends of the range, and the same values under another tag and of another stream.
+	odd := []Key{{1, math.MaxInt64, TagBucket}, {1, math.MinInt64, TagBucket}, {1, 7, TagBucket}, {2, 7, TagID}, {1, -1, TagID}}
+	for i := range odd {
+		x.add(&odd[i], closedRef(uint32(i)))
+	}
+	for i := range keys {
+		k := Key{Stream: 1, Value: int64(i), Tag: TagID}
+		if got := x.find(&k); got != openRef(uint32(i)) {
+			t.Fatalf("key %d is found as %x", i, got)
+		}
+		x.remove(&k, openRef(uint32(i)))
+	}
+	for i := range odd {
+		if got := x.find(&odd[i]); got != closedRef(uint32(i)) {
+			t.Errorf("%+v is found as %x", odd[i], got)
+		}
+		x.remove(&odd[i], closedRef(uint32(i)))
+	}
+	if x.n != 0 || x.used != 0 {
+		t.Errorf("%d keys in %d blocks are left", x.n, x.used)
+	}
+	for i := range x.blocks {
+		if x.blocks[i] != (block{}) && x.blocks[i].refs != ([blockKeys]ref{}) {
+			t.Fatalf("block %d still has refs", i)
+		}
+	}
 }
 
 func TestTexts(t *testing.T) {

@@ -10,6 +10,8 @@ package hist
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/skewgate/skewgate/appliance/cacheline"
 )
 
 // DefaultLimit bounds a window at 65,536 samples (1 MiB). That is 60 s of 36 cameras at 30
@@ -24,6 +26,8 @@ type sample struct {
 	at    int64
 	value int64
 }
+
+const sampleBytes = 16
 
 // Window is a moving window of samples. It is not safe for concurrent use.
 type Window struct {
@@ -60,6 +64,8 @@ func (w *Window) Add(atNS, value int64) {
 	}
 	w.ring[(w.head+w.n)&(len(w.ring)-1)] = sample{at: atNS, value: value}
 	w.n++
+	// The line behind the oldest sample's, which a full window, too, writes next.
+	cacheline.Prefetch(&w.ring[(w.head+cacheline.Bytes/sampleBytes)&(len(w.ring)-1)])
 }
 
 // Overflow returns how many samples left before their time because the window was full.

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"reflect"
 
+	"github.com/skewgate/skewgate/appliance/cacheline"
 	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/appliance/correlate"
 )
@@ -171,9 +172,19 @@ func (b *Book) take(s *shelf, mark uint64) *frame {
 			s.entries = append(s.entries, entry{})
 		}
 	}
+	b.prefetch(s, s.made+1)
 	f := b.at(s, s.made)
 	*f = frame{mark: s.made}
 	return f
+}
+
+// prefetch asks for the place of a frame that is still to come: it was last written when the
+// ring was there before.
+func (b *Book) prefetch(s *shelf, mark uint64) {
+	if int((mark-1)&b.mask) < len(s.frames) {
+		cacheline.PrefetchTwo(b.at(s, mark))
+		cacheline.PrefetchTwo(&b.entriesOf(s, mark)[0])
+	}
 }
 
 func (b *Book) at(s *shelf, mark uint64) *frame { return &s.frames[(mark-1)&b.mask] }

@@ -1,9 +1,6 @@
 package fuse
 
-import (
-	"cmp"
-	"slices"
-)
+import "cmp"
 
 // candidate is a box that passed the gate.
 type candidate struct {
@@ -106,63 +103,33 @@ func (e *engine) run(p *plan) {
 	}
 }
 
-// sortKey is what candidates are sorted by, small enough to be moved about.
-type sortKey struct {
-	rank         float64
-	class        int32
-	model, index int32
-	at           int32 // into the candidates as they came
-}
-
 // sort orders the candidates: by class unless that does not matter, then by rank, the highest
-// first, then as they were given. Soft_nms picks the best itself.
+// first, then as they were given, which is by model and place. Soft_nms picks the best itself.
 func (e *engine) sort(p *plan) {
 	e.keys = e.keys[:0]
 	for i := range e.candidates {
 		c := &e.candidates[i]
-		k := sortKey{rank: c.rank, class: c.class, model: c.model, index: c.index, at: int32(i)}
+		class, rank, at := c.class, c.rank, uint32(i)
 		if p.agnostic {
-			k.class = 0
+			class = 0
 		}
 		if p.algorithm == SoftNMS {
-			k.rank = 0
+			rank = 0
+		} else if p.lastFirst {
+			at = ^at
 		}
-		e.keys = append(e.keys, k)
+		e.keys = append(e.keys, newSortKey(class, rank, at))
 	}
-	if p.lastFirst && p.algorithm != SoftNMS {
-		slices.SortFunc(e.keys, func(a, b sortKey) int {
-			if order := byRank(a, b); order != 0 {
-				return order
-			}
-			return byPlace(b, a)
-		})
-	} else {
-		slices.SortFunc(e.keys, func(a, b sortKey) int {
-			if order := byRank(a, b); order != 0 {
-				return order
-			}
-			return byPlace(a, b)
-		})
-	}
+	sortKeys(e.keys)
 	e.spare = e.spare[:0]
-	for i := range e.keys {
-		e.spare = append(e.spare, e.candidates[e.keys[i].at])
+	for _, k := range e.keys {
+		at := k.at()
+		if p.lastFirst && p.algorithm != SoftNMS {
+			at = ^at
+		}
+		e.spare = append(e.spare, e.candidates[at])
 	}
 	e.candidates, e.spare = e.spare, e.candidates
-}
-
-func byRank(a, b sortKey) int {
-	if a.class != b.class {
-		return cmp.Compare(a.class, b.class)
-	}
-	return cmp.Compare(b.rank, a.rank)
-}
-
-func byPlace(a, b sortKey) int {
-	if a.model != b.model {
-		return cmp.Compare(a.model, b.model)
-	}
-	return cmp.Compare(a.index, b.index)
 }
 
 func byInput(a, b candidate) int {

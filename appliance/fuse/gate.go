@@ -60,6 +60,10 @@ const (
 
 // clean brings one box into shape or says why it cannot go on. It reports what it mended.
 func (p policy) clean(r *rect, score *float64) (reason Reason, swapped, cut bool) {
+	// Mostly there is nothing to say; no NaN gets past a comparison.
+	if p == strict && r.x1 >= 0 && r.y1 >= 0 && r.x2 <= 1 && r.y2 <= 1 && r.x1 < r.x2 && r.y1 < r.y2 && *score >= 0 && *score <= 1 && r.area() > 0 {
+		return passed, false, false
+	}
 	if math.IsNaN(r.x1+r.y1+r.x2+r.y2) && anyNaN(r) || math.IsNaN(*score) || math.IsInf(*score, 0) {
 		return NotFinite, false, false
 	}

@@ -83,12 +83,12 @@ func appendRecord(dst []byte, h *shm.SlotHeader, f *Frame, t *tables) ([]byte, e
 	b = le.AppendUint32(b, uint32(votes))
 	for i := range f.Models {
 		m := &f.Models[i]
-		b = le.AppendUint64(b, uint64(t.models[m.Model])) // u16 model, u16 0, u32 0
+		b = le.AppendUint64(b, uint64(t.model(m.Model))) // u16 model, u16 0, u32 0
 		b = le.AppendUint64(b, uint64(m.CaptureNS))
 	}
 	for i := range f.Missing {
 		m := &f.Missing[i]
-		b = le.AppendUint16(b, t.models[m.Model])
+		b = le.AppendUint16(b, t.model(m.Model))
 		b = append(b, wordNumber(whyWords[:], m.Why), 0)
 	}
 	for (len(b)-len(dst))%8 != 0 {
@@ -101,14 +101,14 @@ func appendRecord(dst []byte, h *shm.SlotHeader, f *Frame, t *tables) ([]byte, e
 		for _, v := range [...]float64{x.X1, x.Y1, x.X2, x.Y2, x.Score} {
 			b = le.AppendUint32(b, math.Float32bits(float32(v)))
 		}
-		b = le.AppendUint32(b, t.classes[x.Label])
+		b = le.AppendUint32(b, t.class(x.Label))
 		b = le.AppendUint32(b, first)
 		b = le.AppendUint32(b, uint32(len(x.By)))
 		first += uint32(len(x.By))
 	}
 	for i := range f.Boxes {
 		for _, v := range f.Boxes[i].By {
-			b = le.AppendUint32(b, uint32(t.models[v.Model])) // u16 model, u16 0
+			b = le.AppendUint32(b, uint32(t.model(v.Model))) // u16 model, u16 0
 			b = le.AppendUint32(b, math.Float32bits(float32(v.Score)))
 		}
 	}

@@ -41,8 +41,34 @@ func newTables(models []string) *tables {
 	return t
 }
 
+// nearNames are looked through before a map is asked: comparing a string with itself is quicker
+// than hashing it, and most boxes are of few models and classes.
+const nearNames = 8
+
+func numberOf[N uint16 | uint32](list []string, all map[string]N, name string) (n N, known bool) {
+	for i, have := range list[:min(len(list), nearNames)] {
+		if have == name {
+			return N(i), true
+		}
+	}
+	n, known = all[name]
+	return n, known
+}
+
+// model returns a name's number, 0 if it has none.
+func (t *tables) model(name string) uint16 {
+	n, _ := numberOf(t.modelList, t.models, name)
+	return n
+}
+
+// class returns a name's number, 0 if it has none.
+func (t *tables) class(name string) uint32 {
+	n, _ := numberOf(t.classList, t.classes, name)
+	return n
+}
+
 func (t *tables) addModel(name string) bool {
-	if _, known := t.models[name]; known || len(t.modelList) >= maxTableModels {
+	if _, known := numberOf(t.modelList, t.models, name); known || len(t.modelList) >= maxTableModels {
 		return known
 	}
 	t.models[name] = uint16(len(t.modelList))
@@ -52,7 +78,7 @@ func (t *tables) addModel(name string) bool {
 }
 
 func (t *tables) addClass(name string, room int) bool {
-	if _, known := t.classes[name]; known {
+	if _, known := numberOf(t.classList, t.classes, name); known {
 		return true
 	}
 	bytes := t.classBytes + len(appendText(nil, name)) + 1

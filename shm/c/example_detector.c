@@ -1,11 +1,18 @@
 /* A whole detector: finds the brightest block in each new picture of its first camera, until
  * it is told to end (Ctrl-C, SIGTERM). When the appliance ends it waits for the next.
  *
- *     example_detector MODEL        which the configuration has as `command: attach` */
+ *     example_detector MODEL        which the configuration has as `command: attach`
+ *     example_detector MODEL LIMIT [answers|progress|nothing]
+ *
+ * With a LIMIT darker blocks are not worth a word. Of a picture without a brighter one it says
+ * that it looked (answers), that nothing will come (progress), or, to see what that costs, nothing. */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include "skewgate_shm.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { SIDE = 16 }; /* blocks along a side */
@@ -35,6 +42,8 @@ int main(int argc, char **argv)
     if (c == NULL)
         return fprintf(stderr, "%s\n", err.text), 1;
     sg_set_state(c, SG_STATE_READY);
+    float limit = argc > 2 ? strtof(argv[2], NULL) : 0;
+    const char *says = argc > 3 ? argv[3] : "answers";
     uint64_t last = 0;
     for (;;) {
         sg_frame f;
@@ -43,8 +52,13 @@ int main(int argc, char **argv)
             last = f.sequence;
             sg_box box = brightest(&f);
             sg_stamp of = sg_stamp_of(0, &f);
-            if (sg_frame_valid(&f)) /* else it was overwritten meanwhile: the box means nothing */
-                code = sg_publish_boxes(c, &of, &box, 1, &err);
+            bool found = box.score >= limit;
+            if (!sg_frame_valid(&f))
+                ; /* it was overwritten meanwhile: the box means nothing */
+            else if (found || strcmp(says, "answers") == 0)
+                code = sg_publish_boxes(c, &of, &box, found, &err);
+            else if (strcmp(says, "progress") == 0)
+                code = sg_publish_progress(c, 0, f.capture_ns, &err);
         }
         if (code == SG_E_REATTACHED)
             last = 0; /* the next appliance counts its pictures anew */

@@ -13,6 +13,10 @@ memory; and one answer a frame, fused from theirs. The summary measures each mod
 fused answer against the films' truth. The last figure counts answers that joined boxes of
 different pictures, proved by the frame number drawn into the shapes film.
 
+Before the films, detectors that find something in one picture of ten: the appliance's own, one in
+C and one in Python that attach. While such a detector is silent about the others, their frames
+wait for the timeout; as soon as it says that it looked, they take as long as the slowest detector.
+
 Pictures, with each model's boxes in its colour and the fused ones in white: $snapshot/
 The answers, a JSON line each: out/demo/fused.jsonl; the config behind it: out/demo/skewgate.yaml
 Your own cameras and models: README.md

@@ -2,8 +2,8 @@
 # Installs what is missing on a Debian machine, says what, and does nothing the second time.
 #
 #   scripts/setup.sh build   a C compiler, for the one cgo program
-#   scripts/setup.sh demo    that, ffmpeg and ONNX Runtime
-#   scripts/setup.sh test    that, compilers for the C library, Python with numpy, qemu to run
+#   scripts/setup.sh demo    that, ffmpeg, ONNX Runtime and Python
+#   scripts/setup.sh test    that, compilers for the C library, numpy, qemu to run
 #                            the arm64 tests, and all Go modules
 #
 # Packages come through apt-get, as root or by sudo. Outside of this checkout nothing else is
@@ -79,7 +79,10 @@ missing() {
 	[ "$mode" = build ] && return
 	have ffmpeg || echo ffmpeg
 	runtime_there || have npm || echo npm # only to fetch ONNX Runtime with; docs/onnxruntime.md does without
-	[ "$mode" = demo ] && return
+	if [ "$mode" = demo ]; then
+		have "${SKEWGATE_PYTHON:-python3}" || echo python3 # one of the demo's detectors
+		return
+	fi
 	# The C library is built and tried with each compiler it is made for.
 	[ -z "${CC:-}" ] || have gcc || echo gcc
 	have clang || echo clang

@@ -186,6 +186,7 @@ type demoSummary struct {
 	SkewMS      *status.Quantiles `json:"arrival_skew_ms"`
 	PathMS      *status.Quantiles `json:"publish_to_fused_ms"`
 	Cameras     []demoCamera      `json:"cameras"`
+	Sparse      *sparseSummary    `json:"sparse"` // null: left out
 	Snapshots   []string          `json:"snapshots"`
 }
 

@@ -11,15 +11,22 @@ import (
 	"testing"
 )
 
-// runDemoProgram runs the demo as a user does and returns its summary and its lines.
-func runDemoProgram(t *testing.T, dir string, args ...string) (demoSummary, string) {
+// demoCommand is the demo as a user starts it, with dir for what it writes.
+func demoCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	films, err := filepath.Abs("../../testdata/models")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program(t), append([]string{"demo", "--json", "--films", films, "--out", dir}, args...)...)
+	cmd := exec.Command(program(t), append([]string{"demo", "--films", films, "--out", dir}, args...)...)
 	cmd.Env = append(os.Environ(), "SKEWGATE_ONNXRUNTIME="+library(t))
+	return cmd
+}
+
+// runDemoProgram runs the demo as a user does and returns its summary and its lines.
+func runDemoProgram(t *testing.T, dir string, args ...string) (demoSummary, string) {
+	t.Helper()
+	cmd := demoCommand(t, dir, append([]string{"--json"}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -40,7 +47,7 @@ func runDemoProgram(t *testing.T, dir string, args ...string) (demoSummary, stri
 func TestDemoAgainstTruth(t *testing.T) {
 	dir := t.TempDir()
 	snapshots := filepath.Join(dir, "pictures")
-	s, lines := runDemoProgram(t, dir, "--frames", "1000", "--pace", "fast", "--snapshot", snapshots)
+	s, lines := runDemoProgram(t, dir, "--sparse", "0", "--frames", "1000", "--pace", "fast", "--snapshot", snapshots)
 	if s.Schema != 1 || s.Frames != 1000 || s.Unscored != 0 || s.Restarts != 0 {
 		t.Errorf("summary: got schema %d, %d frames, %d unscored, %d restarts", s.Schema, s.Frames, s.Unscored, s.Restarts)
 	}
@@ -84,7 +91,7 @@ func TestDemoAgainstTruth(t *testing.T) {
 	checkJSONLines(t, filepath.Join(dir, "fused.jsonl"), s.Frames)
 
 	// The second run on the same folders works, and the written config does as well.
-	if s, _ := runDemoProgram(t, dir, "--frames", "50", "--pace", "fast"); s.MixedFrames != 0 || s.Frames != 50 {
+	if s, _ := runDemoProgram(t, dir, "--sparse", "0", "--frames", "50", "--pace", "fast"); s.MixedFrames != 0 || s.Frames != 50 {
 		t.Errorf("second run: %+v", s)
 	}
 	if out, err := exec.Command(program(t), "check", "-c", filepath.Join(dir, "skewgate.yaml")).CombinedOutput(); err != nil {
@@ -143,6 +150,10 @@ func TestDemoNamesWhatIsMissing(t *testing.T) {
 	out, err = exec.Command(program(t), "demo", "--frames", "-1").CombinedOutput()
 	if code := exitCode(err); code != exitUsage {
 		t.Errorf("--frames -1: want exit %d, got %d: %s", exitUsage, code, out)
+	}
+	out, err = exec.Command(program(t), "demo", "--sparse", "10001").CombinedOutput()
+	if code := exitCode(err); code != exitUsage || !strings.Contains(string(out), "--sparse 10001: want 0 (leave it out) to 10000") {
+		t.Errorf("--sparse 10001: want exit %d, got %d: %s", exitUsage, code, out)
 	}
 }
 

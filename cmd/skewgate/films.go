@@ -61,8 +61,12 @@ func demoConfig(o demoOptions, films []*film) (*config.Config, error) {
 	// A box that only one of two models saw keeps half of its score, which has to be high then.
 	fmt.Fprintf(&b, "fusion: {min_score: 0.25}\n")
 	fmt.Fprintf(&b, "sinks:\n  - jsonl: {path: %q, max_size: 100MB, keep: 1}\n", filepath.Join(o.out, "fused.jsonl"))
-	path := filepath.Join(o.out, "skewgate.yaml")
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+	return loadWritten(filepath.Join(o.out, "skewgate.yaml"), b.String())
+}
+
+// loadWritten writes a config and loads it.
+func loadWritten(path, text string) (*config.Config, error) {
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		return nil, fmt.Errorf("write the demo's config: %w", err)
 	}
 	cfg, problems := config.Load(path, config.Options{})

@@ -22,7 +22,8 @@ type camera struct {
 	pace        *shm.DispatchWriter
 
 	seen       uint64 // sequence of the last picture looked at
-	lost       uint64 // pictures overwritten before that
+	pictures   uint64 // looked at since the appliance's start, in whatever ring
+	lost       uint64 // pictures overwritten before that, likewise
 	last       shm.FrameMeta
 	lastAt     clock.Mono
 	allowed    uint64
@@ -64,6 +65,7 @@ func (c *camera) look(now clock.Mono, offer func(now clock.Mono, camera int, m *
 			continue
 		}
 		n++
+		c.pictures++
 		c.last, c.lastAt = m, now
 		offer(now, c.index, &c.last)
 	}

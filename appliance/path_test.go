@@ -228,6 +228,14 @@ func TestLappedPicturesAreCounted(t *testing.T) {
 	if m := r.Status().Models[0]; m.Assigned != 1 || m.Dropped["superseded"] != frameSlots-2 {
 		t.Errorf("want the first assigned and all but the newest superseded, got %d and %v", m.Assigned, m.Dropped)
 	}
+	// A ring that is laid out anew after nonsense takes nothing of what was counted.
+	if err := r.path.cameras[0].layOut("box"); err != nil {
+		t.Fatal(err)
+	}
+	r.path.takeView(r.now)
+	if again := r.Status().Cameras[0]; again.Frames != c.Frames || again.FramesLost != c.FramesLost || again.LastFrameAgeMS == nil || again.StreamEpoch != 1 {
+		t.Errorf("after a new ring: %d frames, %d lost, age %v, stream epoch %d", again.Frames, again.FramesLost, again.LastFrameAgeMS, again.StreamEpoch)
+	}
 }
 
 // One frame through the path, from two rings to the callback, allocates nothing.

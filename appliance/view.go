@@ -70,9 +70,9 @@ func (p *path) viewCamera(now clock.Mono, c *camera) status.Camera {
 	}
 	s := status.Camera{
 		Name: c.cfg.Name, State: state, Detail: detail, Match: string(p.a.cfg.ResolvedMatch(c.cfg)),
-		Frames: c.seen - c.lost, FramesLost: c.lost, Fused: c.fused, FusedMulti: c.multi, LongestRunSingle: c.worst,
+		Frames: c.pictures, FramesLost: c.lost, Fused: c.fused, FusedMulti: c.multi, LongestRunSingle: c.worst,
 	}
-	if c.seen > 0 {
+	if c.pictures > 0 {
 		age := now.Sub(c.lastAt).Milliseconds()
 		s.LastFrameAgeMS = &age
 		s.StreamEpoch, s.ClockSource = c.last.StreamEpoch, c.last.ClockSource.String()

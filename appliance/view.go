@@ -53,8 +53,11 @@ func (p *path) takeView(now clock.Mono) {
 }
 
 func (p *path) viewCorrelation() status.Correlation {
-	c := status.Correlation{Counters: make(map[string]uint64), Sleeps: p.sleeps.count}
 	counters := p.corr.Counters()
+	c := status.Correlation{
+		Counters: make(map[string]uint64), Opened: counters.Opened, Sleeps: p.sleeps.count,
+		TimeoutMS: float64(p.a.cfg.Correlation.Timeout.Nanoseconds()) / 1e6,
+	}
 	c.Stale = map[string]uint64{"max_age": counters.Stale - p.sleeps.groups, "sleep": p.sleeps.groups}
 	counters.Each(func(name string, n uint64) { c.Counters[name] = n })
 	if err := p.corr.CheckIdentities(); err != nil {

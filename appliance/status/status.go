@@ -88,6 +88,8 @@ type Peer struct {
 // Correlation is the correlator's account; the counters are those of the replay contract.
 type Correlation struct {
 	Counters      map[string]uint64 `json:"counters"`
+	Opened        uint64            `json:"opened"`                   // frames begun: the sum of those closed, for whatever reason, and pending
+	TimeoutMS     float64           `json:"timeout_ms"`               // as configured: what samples that stop short of it are to be held against
 	Stale         map[string]uint64 `json:"stale"`                    // the counter of that name by reason: max_age, sleep
 	Sleeps        uint64            `json:"sleeps"`                   // of the machine
 	IdentityFault string            `json:"identity_fault,omitempty"` // must be empty: a broken sum is a fault of ours

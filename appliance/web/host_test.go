@@ -48,7 +48,7 @@ func TestHostHeaders(t *testing.T) {
 		"2130706433":             http.StatusMisdirectedRequest, // 127.0.0.1 to some resolvers
 		"0x7f.1":                 http.StatusMisdirectedRequest,
 	} {
-		for _, path := range []string{"/healthz", "/api/v1/status", "/nothing"} {
+		for _, path := range []string{"/healthz", "/api/v1/status", "/metrics", "/nothing"} {
 			code, body := askAs(t, l.Addr().String(), host, path)
 			expect := want
 			if want == http.StatusOK && path == "/nothing" {

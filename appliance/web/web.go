@@ -33,10 +33,11 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-// Handler serves GET /api/v1/status, /api/v1/explain (the stories of frames), /healthz (the process and its path turn) and
-// /readyz (the path runs and at least one detector is ready).
+// Handler serves GET /api/v1/status, /api/v1/explain (the stories of frames), /metrics for Prometheus, /healthz (the process
+// and its path turn) and /readyz (the path runs and at least one detector is ready).
 func Handler(src Source) http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metrics(src))
 	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, src.Status())
 	})

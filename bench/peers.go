@@ -13,8 +13,12 @@ import (
 //go:embed peers/*.c peers/*.h peers/*.py
 var peerSources embed.FS
 
-// compileLimit bounds one call of the compiler.
-const compileLimit = time.Minute
+// Bounds of one call of the compiler, and of one that may have all of a program and its
+// libraries to compile, on a machine that does other things too.
+const (
+	compileLimit = time.Minute
+	buildLimit   = 10 * time.Minute
+)
 
 // compile builds peers/NAME.c with gcc -O2, once, and returns the program's path. Go
 // code is compared with C as its users compile it: for the processor family, not for

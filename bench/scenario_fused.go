@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -50,7 +52,7 @@ func fused(ctx context.Context, h *Harness) ([]report.Row, error) {
 		}
 		return settled(rows), nil
 	}
-	program, err := h.buildGo(ctx, "skewgate", "./cmd/skewgate", "")
+	program, err := h.buildGo(ctx, "skewgate", "./cmd/skewgate", sameProfile()...)
 	if err == nil {
 		err = h.stillFilm(ctx)
 	}
@@ -79,6 +81,16 @@ func fused(ctx context.Context, h *Harness) ([]report.Row, error) {
 		return runs, nil
 	})
 	return settled(rows), err
+}
+
+// sameProfile is the flag that builds an appliance with the path's profile, as make does, if
+// this program was built so.
+func sameProfile() []string {
+	info, ok := debug.ReadBuildInfo()
+	if ok && slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-pgo" }) {
+		return []string{"-pgo=cmd/skewgate/path.pgo"}
+	}
+	return nil
 }
 
 // jitter says what the role's processor did to a thread that only reads the clock.

@@ -28,7 +28,7 @@ func probe(ctx context.Context, h *Harness) ([]report.Row, error) {
 		row.Missing = "needs the checkout: give --source"
 		return []report.Row{*row}, nil
 	}
-	with, err := h.buildGo(ctx, "publisher", "./bench/publisher", "")
+	with, err := h.buildGo(ctx, "publisher", "./bench/publisher")
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func probe(ctx context.Context, h *Harness) ([]report.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	without, err := h.buildGo(ctx, "publisher-without-probe", "./bench/publisher", overlay)
+	without, err := h.buildGo(ctx, "publisher-without-probe", "./bench/publisher", "-overlay", overlay)
 	if err != nil {
 		return nil, err
 	}
@@ -78,16 +78,13 @@ func (h *Harness) cutProbe() (string, error) {
 	return overlay, os.WriteFile(overlay, list, 0o600)
 }
 
-// buildGo builds a program of the checkout; overlay may be "".
-func (h *Harness) buildGo(ctx context.Context, name, pkg, overlay string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, compileLimit)
+// buildGo builds a program of the checkout; more are further flags of go build.
+func (h *Harness) buildGo(ctx context.Context, name, pkg string, more ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, buildLimit)
 	defer cancel()
 	program := filepath.Join(h.dir, name)
 	args := []string{"build", "-buildvcs=false", "-o", program}
-	if overlay != "" {
-		args = append(args, "-overlay", overlay)
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
+	cmd := exec.CommandContext(ctx, "go", append(append(args, more...), pkg)...)
 	cmd.Dir = h.Source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

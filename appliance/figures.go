@@ -50,7 +50,7 @@ func (f *figures) fill(d *status.Document) {
 	for i := range f.lags {
 		for j := range d.Models {
 			if m := &d.Models[j]; m.Name == f.lags[i].Model {
-				m.LagMS = quantilesOf(f.lags[i].NS)
+				m.LagMS, m.Late = quantilesOf(f.lags[i].NS), f.lags[i].Late
 			}
 		}
 	}

@@ -30,6 +30,7 @@ var cNumbers = map[string]uint64{
 	"kind boxes": uint64(KindBoxes), "kind JSON": uint64(KindJSON), "kind progress": uint64(KindProgress), "kind fused": uint64(KindFused),
 	"state ready": uint64(StateReady), "state draining": uint64(StateDraining),
 	"format I420": FormatI420, "format RGB24": FormatRGB24, "clock camera": uint64(ClockCamera), "clock file": uint64(ClockFile),
+	"missing absent": 1, "missing dead": 2, "missing passed": 3, "missing late": 4, "missing other bucket": 5, "missing wrong generation": 6,
 }
 
 // cReasons are the reasons C has too, in its order. It does not compare a header later on.

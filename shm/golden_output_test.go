@@ -29,11 +29,11 @@ func goldenFrames() []sink.Frame {
 			Models:  []sink.Answer{{Model: "people", CaptureNS: -5}},
 			Missing: []sink.Missing{{Model: "faces", Why: "dead"}},
 		},
-		{ // a time that was text only, a model that was not in the config, every why
+		{ // a time that was text only, a model that was not in the config, a reason that has no number
 			Seq: 18446744073709551615, Unit: "box-7", Camera: "gate", StreamEpoch: 4294967295, FrameID: 18446744073709551615,
 			CaptureNS: detect.RawInstant, Reason: "eviction", FirstArrival: 8000, LastArrival: 8001, Closed: 9000, Published: 9001,
 			Models:  []sink.Answer{{Model: "mine", CaptureNS: detect.RawInstant}},
-			Missing: []sink.Missing{{Model: "people", Why: "absent"}, {Model: "faces", Why: "passed"}, {Model: "cars", Why: "late"}},
+			Missing: []sink.Missing{{Model: "people", Why: "absent"}, {Model: "faces", Why: "passed"}, {Model: "cars", Why: "unheard_of"}},
 			Boxes:   []sink.Box{{X1: 0.5, Y1: 0.5, X2: 1, Y2: 1, Score: 1, Label: "car", By: []sink.Vote{{Model: "mine", Score: 1}}}},
 		},
 		{

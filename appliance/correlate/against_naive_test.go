@@ -35,8 +35,13 @@ func newPair(t *rapid.T, cfg Config) *pair {
 			names = append(names, p.c.ModelName(g.Members[i].Model))
 		}
 		sort.Strings(names)
-		p.out = append(p.out, fmt.Sprintf("%s/%s %d %s [%s] %s gen %d at %d",
-			g.Unit, g.Camera, g.Epoch, p.c.AppendNote(nil, g.Key), strings.Join(names, " "), g.Reason, g.Generation, g.ClosedAt))
+		var missing []string
+		for _, m := range g.Missing {
+			missing = append(missing, fmt.Sprintf(" (%s %s)", p.c.ModelName(m.Model), m.Reason))
+		}
+		sort.Strings(missing)
+		p.out = append(p.out, fmt.Sprintf("%s/%s %d %s [%s] %s gen %d at %d%s", g.Unit, g.Camera, g.Epoch, p.c.AppendNote(nil, g.Key),
+			strings.Join(names, " "), g.Reason, g.Generation, g.ClosedAt, strings.Join(missing, "")))
 	})
 	if err != nil {
 		t.Fatalf("New: %v", err)

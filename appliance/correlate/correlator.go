@@ -48,8 +48,9 @@ type Correlator struct {
 	skew           *hist.Window
 	final          finality
 	surveyor       surveyor
-	seatsTaken     int     // of all cameras
-	sleeping       bool    // Slept is at work
+	seatsTaken     int  // of all cameras
+	sleeping       bool // Slept is at work
+	hand           hand
 	closing        Closing // scratch for the watch
 	apart          Apart
 }

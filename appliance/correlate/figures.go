@@ -174,13 +174,14 @@ func (c *Correlator) Final(now clock.Mono) Final {
 type Lag struct {
 	Model string
 	NS    []int64
+	Late  uint64 // messages whose group was closed, of all time
 }
 
 // AppendLags appends the lag of every model name in the order in which they were entered. It is
 // what Models says of it, without the sorting.
 func (c *Correlator) AppendLags(dst []Lag, now clock.Mono) []Lag {
 	for _, m := range c.models[1:] {
-		dst = append(dst, Lag{m.name, appendValues(m.lag, int64(c.upTo(now)))})
+		dst = append(dst, Lag{m.name, appendValues(m.lag, int64(c.upTo(now))), m.late})
 	}
 	return dst
 }

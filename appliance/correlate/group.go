@@ -51,27 +51,6 @@ var reasonNames = [...]string{"", "quorum", "settled", "timeout", "eviction", "s
 
 func (r Reason) String() string { return reasonNames[r] }
 
-// Missing is an expected model that is not in a group, and why.
-type Missing struct {
-	Model    ModelID
-	Reason   MissingReason
-	Since    clock.Mono // Dead: since when
-	PassedNS int64      // Passed: its progress, a matched capture time
-}
-
-// MissingReason is why an expected model is not in a group, as far as the closing could tell.
-type MissingReason uint8
-
-const (
-	Absent MissingReason = iota // neither a message nor a word of it
-	Dead                        // known dead
-	Passed                      // its progress had gone beyond this picture
-)
-
-var missingNames = [...]string{"absent", "dead", "passed"}
-
-func (r MissingReason) String() string { return missingNames[r] }
-
 // Group is what belongs to one picture. It and all that it points to is valid only until the
 // callback that it was given to returns.
 type Group struct {
@@ -97,6 +76,8 @@ type group struct {
 	camera *camera
 	epoch  *epoch
 	in     uint64 // members that have a bit
+	// Models whose message was of another generation, those with a bit then.
+	turnedAway uint64
 
 	// Matched capture times, of the members whose timestamp could be read.
 	timed        bool
@@ -147,7 +128,7 @@ func (c *Correlator) open(now clock.Mono, k Key, cam *camera, ep *epoch) *group 
 	g.Key, g.Unit, g.Camera, g.Epoch = k, cam.unit, cam.name, k.Stream.Epoch()
 	g.Generation, g.Reason = 0, 0
 	g.FirstArrival, g.LastArrival = now, now
-	g.in, g.timed, g.found, g.ready = 0, false, false, false
+	g.in, g.turnedAway, g.timed, g.found, g.ready = 0, 0, false, false, false
 	g.settleNode, g.anchorNode, g.mark = 0, 0, 0
 	g.prev, g.next = c.newest, nil
 	if c.newest != nil {

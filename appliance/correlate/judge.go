@@ -163,17 +163,6 @@ func (c *Correlator) present(g *group) {
 	}
 	g.Missing = g.Missing[:0]
 	for set := g.camera.expected &^ g.in; set != 0; set &= set - 1 {
-		mod := c.bitModels[bits.TrailingZeros64(set)]
-		miss := Missing{Model: mod.id}
-		switch {
-		case (c.down|g.camera.down)&mod.bit != 0:
-			miss.Reason, miss.Since = Dead, c.downSince(g.camera, mod)
-		case g.Reason == Settled:
-			miss.Reason = Passed
-			if p := g.epoch.of(mod.id); p != nil {
-				miss.PassedNS = p.wNS
-			}
-		}
-		g.Missing = append(g.Missing, miss)
+		g.Missing = append(g.Missing, c.whyMissing(g, c.bitModels[bits.TrailingZeros64(set)]))
 	}
 }

@@ -121,20 +121,8 @@ func (n *naiveCamera) ended(v *naive, g *naiveGroup, reason string) {
 // judgeMix: two pictures are half an interval apart or more.
 func (v *naive) judgeMix(g *naiveGroup) {
 	n := v.figures.of(g.camera)
-	T := v.settings(g.camera).FrameIntervalNS
-	if n.interval > 0 && (T == 0 || n.interval < T) {
-		T = n.interval
-	}
-	low, high, timed := int64(0), int64(0), false
-	for _, m := range g.members {
-		if !m.readable {
-			continue
-		}
-		if !timed {
-			low, high, timed = m.ns, m.ns, true
-		}
-		low, high = min(low, m.ns), max(high, m.ns)
-	}
+	T := v.interval(g.camera)
+	low, high, timed := g.span()
 	if T == 0 || !timed || len(g.note) > 2 && g.note[:3] == "id:" {
 		return
 	}

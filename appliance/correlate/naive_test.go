@@ -31,7 +31,9 @@ type naive struct {
 	progress map[string]int64 // camera|epoch|model
 	broken   map[string]bool
 	known    map[string]bool // expected or seen
+	followed map[string]bool // has ever been expected or known dead
 	n        Counters
+	hand     *naiveMessage // arrives while what was due before is closed
 	skew     []naiveSample
 	lag      map[string][]naiveSample
 	out      []string
@@ -58,7 +60,8 @@ type naiveGroup struct {
 	closedAt   int64
 	generation uint64
 	members    []naiveMember
-	finished   bool // its horizon is over
+	turnedAway []string // of another generation
+	finished   bool     // its horizon is over
 }
 
 type naiveMessage struct {
@@ -77,7 +80,7 @@ func newNaive(cfg Config) *naive {
 	v := &naive{
 		cfg: cfg, ttl: cfg.ClosedTTLNS, limit: cfg.Limits.Closed, models: cfg.Limits.GroupModels, crowd: cfg.Limits.WindowGroups,
 		expected: map[string][]string{}, downAll: map[string]bool{}, downAt: map[string]bool{},
-		progress: map[string]int64{}, broken: map[string]bool{}, known: map[string]bool{}, lag: map[string][]naiveSample{},
+		progress: map[string]int64{}, broken: map[string]bool{}, known: map[string]bool{}, followed: map[string]bool{}, lag: map[string][]naiveSample{},
 		figures: naiveFigures{cameras: map[string]*naiveCamera{}},
 	}
 	if v.ttl == DefaultTTL {
@@ -98,7 +101,7 @@ func newNaive(cfg Config) *naive {
 	}
 	for _, names := range append([][]string{v.everyone}, mapValues(v.expected)...) {
 		for _, name := range names {
-			v.known[name] = true
+			v.known[name], v.followed[name] = true, true
 		}
 	}
 	return v
@@ -206,7 +209,8 @@ func (v *naive) close(g *naiveGroup, reason string) {
 		}
 	}
 	sort.Strings(names)
-	v.out = append(v.out, fmt.Sprintf("%s %d %s [%s] %s gen %d at %d", g.camera, g.epoch, g.note, strings.Join(names, " "), reason, g.generation, v.now))
+	v.out = append(v.out, fmt.Sprintf("%s %d %s [%s] %s gen %d at %d%s",
+		g.camera, g.epoch, g.note, strings.Join(names, " "), reason, g.generation, v.now, v.missing(g, reason)))
 }
 
 // verdict says why a group can be closed early, "" if it cannot.
@@ -317,7 +321,9 @@ func (v *naive) wordless(camera string, epoch uint32, model string) bool {
 
 func (v *naive) message(now int64, m naiveMessage) {
 	regressions := v.n.NowRegressions
+	v.hand = &m
 	v.advance(now)
+	v.hand = nil
 	cc := v.settings(m.camera)
 	if v.full(m, cc) {
 		v.n.NowRegressions = regressions
@@ -411,6 +417,9 @@ func (v *naive) place(m naiveMessage, cc CameraConfig, t int64) *naiveGroup {
 	mine := naiveMember{model: m.model, arrival: v.now, ns: t, readable: m.readable, empty: m.hasBoxes && m.boxes == 0}
 	if g != nil && !isClosed && g.generation != 0 && m.generation != 0 && g.generation != m.generation {
 		v.n.WrongGeneration++
+		if v.followed[m.model] {
+			g.turnedAway = append(g.turnedAway, m.model)
+		}
 		v.figures.of(m.camera).seat(m.model).wrong++
 		return nil
 	}
@@ -500,20 +509,20 @@ func (v *naive) setExpected(now int64, names []string) {
 	v.advance(now)
 	v.everyone, v.expected = names, map[string][]string{}
 	for _, name := range names {
-		v.known[name] = true
+		v.known[name], v.followed[name] = true, true
 	}
 	v.judgeAll()
 }
 
 func (v *naive) down(now int64, model string) {
 	v.advance(now)
-	v.downAll[model] = true
+	v.downAll[model], v.followed[model] = true, true
 	v.judgeAll()
 }
 
 func (v *naive) downOn(now int64, camera, model string) {
 	v.advance(now)
-	v.downAt[camera+"|"+model] = true
+	v.downAt[camera+"|"+model], v.followed[model] = true, true
 	v.judgeAll()
 }
 

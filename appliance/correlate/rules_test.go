@@ -158,7 +158,7 @@ func TestMessageAtTheDeadlineIsLate(t *testing.T) {
 	if got := r.step(300, "B", 1000); got != Late {
 		t.Errorf("at the deadline: %s, want late", got)
 	}
-	r.want("q25:40 timeout: A (B absent)")
+	r.want("q25:40 timeout: A (B late)")
 	if got, want := r.c.Skew(clock.Mono(300*ms)), (hist.Summary{Count: 1, P50: 300 * ms, P99: 300 * ms, Max: 300 * ms}); got != want {
 		t.Errorf("skew %+v, want %+v", got, want)
 	}

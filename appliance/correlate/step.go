@@ -29,14 +29,14 @@ func (c *Correlator) Step(now clock.Mono, m *Message) Verdict {
 		return Refused
 	}
 	now, back := c.clamp(now)
-	c.sweep(now) // first, so that a message at the deadline is late even if nobody ticked
-
 	readable, t := !m.Unreadable(), int64(0)
 	if readable {
 		t = cam.matched(m.Model, m.CaptureNS)
 	} else {
 		c.rawText = detect.AppendRaw(c.rawText[:0], m.Raw)
 	}
+	c.sweepBefore(now, cam, m, t, readable) // so that a message at the deadline is late even if nobody ticked
+
 	at := c.find(cam, m, t, readable)
 	if at.full { // before anything else is counted
 		c.n.Refused++
@@ -146,6 +146,7 @@ func (c *Correlator) place(now clock.Mono, cam *camera, ep *epoch, at *found, m 
 	} else {
 		if g.foreign(m.Generation) {
 			c.n.WrongGeneration++
+			g.turnedAway |= mod.bit
 			return nil, WrongGeneration
 		}
 		if i := g.member(m.Model); i >= 0 {

@@ -50,6 +50,8 @@ type group struct {
 	maxNS       int64
 	reason      correlate.Reason
 	missing     []string // model and why, sorted
+	perhaps     []string // models of which each may be told to be in another bucket
+	turnedAway  []string // of another generation
 	isClosed    bool
 	alone       bool // while it was open there was a time when nobody was waited for
 	mourned     bool // or when a model was dead that had not answered

@@ -134,6 +134,9 @@ func (j *judge) place(l *timeline, g *group, m *correlate.Message, me member) (*
 	if g != nil && !g.isClosed && g.foreign(m.Generation) {
 		j.n.WrongGeneration++
 		f.WrongGeneration++
+		if j.followed[me.model] {
+			g.turnedAway = append(g.turnedAway, me.model)
+		}
 		return nil, correlate.WrongGeneration
 	}
 	if g != nil {
@@ -277,20 +280,7 @@ func (j *judge) close(g *group, reason correlate.Reason) {
 			f.lag = append(f.lag, sample{int64(j.now), int64(m.arrival - g.first)})
 		}
 	}
-	for _, name := range j.expected[g.line.camera] {
-		if g.of(name) != nil {
-			continue
-		}
-		why := correlate.Absent
-		switch {
-		case j.down[name]:
-			why = correlate.Dead
-		case reason == correlate.Settled:
-			why = correlate.Passed
-		}
-		g.missing = append(g.missing, name+" "+why.String())
-	}
-	slices.Sort(g.missing)
+	j.whoIsMissing(g, reason)
 	// What late messages add to the record does not belong to what was published.
 	published := *g
 	published.members = slices.Clone(g.members)

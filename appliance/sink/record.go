@@ -37,7 +37,7 @@ var le = binary.LittleEndian
 // Words that the record has as numbers; the first stands for what is not listed.
 var (
 	reasonWords = [...]string{"", "quorum", "settled", "timeout", "eviction"}
-	whyWords    = [...]string{"other", "absent", "dead", "passed"}
+	whyWords    = [...]string{"other", "absent", "dead", "passed", "late", "other_bucket", "wrong_generation"}
 )
 
 // ErrRecord says that a record of an output ring is malformed. It concerns that record only.

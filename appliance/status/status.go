@@ -73,6 +73,7 @@ type Model struct {
 	Refused        uint64            `json:"refused"`                // malformed messages
 	RefusedLast    string            `json:"refused_last,omitempty"` // why, of the last one
 	LagMS          *Quantiles        `json:"lag_ms"`                 // behind the first arrival of its frames
+	Late           uint64            `json:"late"`                   // messages of all its replicas that came after their frame was closed
 	Alone          []Alone           `json:"alone,omitempty"`        // cameras on which it has never met another model
 }
 

@@ -35,7 +35,8 @@ type Page struct {
 	frames  []frame // in order of closing
 	entries []entry
 	raws    []raw
-	targets []int // of frames
+	targets []int   // of frames
+	nearNS  []int64 // of each target: correlate.NearNS
 	models  []string
 	offsets []int64 // by model: what its clock is ahead by
 	held    Held
@@ -109,6 +110,9 @@ func (b *Book) Copy(p *Page, c *correlate.Correlator, unit, camera string, q Que
 	}
 	if len(p.targets) == 0 {
 		return b.noFrame(s, &q)
+	}
+	for _, i := range p.targets {
+		p.nearNS = append(p.nearNS, c.NearNS(p.frames[i].key))
 	}
 	p.models = append(p.models, "")
 	for id := correlate.ModelID(1); c.ModelName(id) != ""; id++ {

@@ -196,6 +196,29 @@ func TestOtherHalf(t *testing.T) {
 	}
 }
 
+// Two frame ids are two pictures, however near, and who came late for a frame has answered that
+// picture: neither makes another half of it.
+func TestOtherHalfIsOfThisPicture(t *testing.T) {
+	b, c := watched(t, func(cfg *correlate.Config, _ *Options) {
+		cfg.Camera = correlate.CameraConfig{Match: correlate.MatchFrameID, Expected: []string{"a", "b"}}
+	})
+	say(t, c, ms, "gate", "a", correlate.Message{CaptureNS: 20 * ms, FrameID: 1})
+	say(t, c, 2*ms, "gate", "b", correlate.Message{CaptureNS: 24 * ms, FrameID: 2})
+	c.Tick(clock.Mono(400 * ms))
+	d, err := ask(t, b, c, Ask{Frame: "1"})
+	if err != nil || d.Frames[0].Missing[0].Why != "absent" {
+		t.Errorf("another frame id: %+v, %v", d, err)
+	}
+	b, c = watched(t, func(cfg *correlate.Config, _ *Options) { cfg.Camera.Expected = []string{"a", "b"} })
+	say(t, c, ms, "gate", "b", correlate.Message{CaptureNS: 26 * ms})
+	say(t, c, 2*ms, "gate", "a", correlate.Message{CaptureNS: 24 * ms})
+	c.Tick(clock.Mono(400 * ms))
+	say(t, c, 401*ms, "gate", "a", correlate.Message{CaptureNS: 27 * ms})
+	if d, err = ask(t, b, c, Ask{Frame: "q25:0"}); err != nil || d.Frames[0].Missing[0].Nearest.OtherHalf {
+		t.Errorf("a's own answer is in q25:1: %+v, %v", d.Frames[0].Missing[0].Nearest, err)
+	}
+}
+
 // A frame's capture time is the one that it is published with: less the models' offsets.
 func TestCaptureTimeIsTheFrames(t *testing.T) {
 	for _, want := range []struct{ b, earliest int64 }{{100 * ms, 60 * ms}, {math.MinInt64 + 1, math.MinInt64 + 1}} {

@@ -14,8 +14,8 @@ import (
 func (p *Page) Document() *Document {
 	d := &Document{Schema: Schema, Unit: p.unit, Camera: p.camera, Held: p.held, Frames: []Frame{}, Notes: append([]string{}, p.Notes...)}
 	d.Held.Oldest, d.Held.Newest = text(d.Held.Oldest), text(d.Held.Newest)
-	for _, i := range p.targets {
-		t := teller{Page: p, i: i, f: &p.frames[i], entries: p.entriesOf(i)}
+	for n, i := range p.targets {
+		t := teller{Page: p, i: i, f: &p.frames[i], entries: p.entriesOf(i), nearNS: p.nearNS[n]}
 		d.Frames = append(d.Frames, t.tell())
 	}
 	return d
@@ -27,6 +27,7 @@ type teller struct {
 	i       int
 	f       *frame
 	entries []entry
+	nearNS  int64 // how far from its capture times another one may be of its picture
 	out     Frame
 
 	timed              bool
@@ -170,8 +171,8 @@ func (t *teller) message(i int) {
 	t.out.Messages = append(t.out.Messages, m)
 }
 
-// missing says why an expected model did not join. What it sent after all explains more than
-// what the correlator could know when it closed the frame.
+// missing says why an expected model did not join: as the frame was published, or, where it sent
+// something after all, what the correlator could not know yet when it closed the frame.
 func (t *teller) missing(e *entry) {
 	m := Missing{Model: t.name(e.model), Why: correlate.MissingReason(e.what - missing).String()}
 	extra := t.extras[extraOf{t.i, t.models[e.model]}]
@@ -257,7 +258,7 @@ func (t *teller) nearest(model correlate.ModelID) *Nearest {
 	f := &t.frames[best]
 	n := &Nearest{
 		Key: t.note(best), ByNS: by, AtNS: int64(found.at - t.f.first), Verdict: correlate.Verdict(found.what).String(),
-		OtherHalf: max(by, -by) <= t.book.nearNS(t.unit+"/"+t.camera) && t.lacks(best),
+		OtherHalf: max(by, -by) <= t.nearNS && t.lacks(best),
 	}
 	if f.published > 0 {
 		n.Seq = &f.published
@@ -278,7 +279,7 @@ func (t *teller) distance(ns int64) int64 {
 }
 
 // lacks reports whether another frame lacks an expected model that this one has: of a picture
-// that was split in two, each half does.
+// that was split in two, each half does. Who came late for it has answered another picture.
 func (t *teller) lacks(other int) bool {
 	theirs := t.entriesOf(other)
 	for i := range t.entries {
@@ -286,24 +287,13 @@ func (t *teller) lacks(other int) bool {
 		if e.what != what(correlate.Accepted) || !e.flags.has(expected) {
 			continue
 		}
-		if !slices.ContainsFunc(theirs, func(o entry) bool { return o.what == e.what && o.model == e.model }) {
+		if !slices.ContainsFunc(theirs, func(o entry) bool {
+			return o.model == e.model && (o.what == e.what || o.what == what(correlate.Late))
+		}) {
 			return true
 		}
 	}
 	return false
-}
-
-// nearNS is how far apart two capture times of one picture may lie: in one bucket or in two
-// beside each other, or nearer than the next picture.
-func (b *Book) nearNS(camera string) int64 {
-	settings, ok := b.cfg.Cameras[camera]
-	if !ok {
-		settings = b.cfg.Camera
-	}
-	if settings.Match == correlate.MatchWindow {
-		return settings.FrameIntervalNS / 2
-	}
-	return b.cfg.QuantumNS
 }
 
 // unreadable finds a message of a model that came while the frame waited, with a time that

@@ -77,6 +77,9 @@ var detectorFamilies = slices.Concat(
 			eachModel(d, func(m *status.Model) { tell(m.LagMS, m.Name) })
 		}),
 	[]family{
+		counter("skewgate_model_late_total", "Messages of the model that came after their frame was closed.", []string{"model"}, func(d *status.Document, put put) {
+			eachModel(d, func(m *status.Model) { put(float64(m.Late), m.Name) })
+		}),
 		ofDetector(gauge, "skewgate_dispatch_queue_pictures", "Pictures handed to the replica that it has not done; none of the dispatch's figures for a detector that comes by itself.", nil,
 			managed(func(m *status.Model, tell put) { tell(float64(m.Queue)) })),
 		ofDetector(counter, "skewgate_dispatch_assigned_total", "Pictures handed to the replica.", nil, managed(func(m *status.Model, tell put) { tell(float64(m.Assigned)) })),

@@ -189,7 +189,7 @@ func (a *adviser) closed(g *correlate.Group) {
 		a.answers = append(a.answers, advisedAnswer{g.Members[i].Model, int64(g.Members[i].Arrival - g.FirstArrival)})
 	}
 	for _, missing := range g.Missing {
-		if missing.Reason == correlate.Absent {
+		if missing.Reason != correlate.Dead && g.Reason != correlate.Settled { // it was waited for
 			a.answers = append(a.answers, advisedAnswer{missing.Model, math.MaxInt64})
 		}
 	}

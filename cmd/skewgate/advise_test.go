@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -307,6 +308,36 @@ func TestAdvise(t *testing.T) {
 	}
 	if parts.Notes = nil; fmt.Sprint(parts.Timeout.All) != fmt.Sprint(r.Timeout.All) && len(parts.Timeout.All.Points) != len(r.Timeout.All.Points) {
 		t.Errorf("in parts: %+v, in one piece: %+v", parts.Timeout.All, r.Timeout.All)
+	}
+}
+
+// Who was waited for and never came counts as missing for whatever reason: with its answers in
+// the buckets beside, each model is missing in every frame of the other's. For those that were
+// open when it died it was waited for no more.
+func TestAdviseCountsWhoIsElsewhere(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"config":` + strings.Replace(steadyConfig, "50", "20", 1) + "}\n")
+	say := func(i, nowMS int, model string, at int) {
+		fmt.Fprintf(&b, `{"now_ms":%d,"msg":{"unit":"u","camera":"gate","model":%q,"timestamp":%d}}`+"\n", i*200+nowMS, model, i*200+at)
+	}
+	for i := range 600 {
+		say(i, 0, "fast", 1019)
+		say(i, 1, "slow", 1021)
+	}
+	b.WriteString(`{"now_ms":119990,"model_down":"slow"}` + "\n") // 50 frames have waited for less than 10 s
+	for i := 600; i < 700; i++ {
+		say(i, 0, "fast", 1019)
+	}
+	r, err := adviseOn(strings.NewReader(b.String()), io.Discard, maxAdviseMessages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, m := range r.Timeout.Models {
+		got[m.Model] = m.Missing
+	}
+	if want := map[string]int{"fast": 600, "slow": 550}; !maps.Equal(want, got) {
+		t.Errorf("missing in so many frames: want %v, got %v", want, got)
 	}
 }
 

@@ -235,7 +235,16 @@ SG_API int64_t sg_now(void);                      /* CLOCK_MONOTONIC */
 /* ---- fused frames ------------------------------------------------------------------ */
 
 enum sg_close_reason { SG_CLOSED_QUORUM = 1, SG_CLOSED_SETTLED, SG_CLOSED_TIMEOUT, SG_CLOSED_EVICTION };
-enum sg_missing_why { SG_MISSING_OTHER, SG_MISSING_ABSENT, SG_MISSING_DEAD, SG_MISSING_PASSED };
+/* As far as the closing could tell; a number that is not here is another reason. */
+enum sg_missing_why {
+    SG_MISSING_OTHER,
+    SG_MISSING_ABSENT,
+    SG_MISSING_DEAD,
+    SG_MISSING_PASSED,
+    SG_MISSING_LATE,
+    SG_MISSING_OTHER_BUCKET,
+    SG_MISSING_WRONG_GENERATION
+};
 
 typedef struct sg_fused_model { /* one that answered */
     uint16_t model; /* index for sg_output_model */

@@ -48,14 +48,17 @@ func testFusedFrames(t *testing.T, b *build) {
 	}{
 		{
 			sink.Frame{Seq: 1, Unit: "box", Camera: "gate", StreamEpoch: 2, FrameID: 9, CaptureNS: 1000, Reason: "timeout",
-				Models:  []sink.Answer{{Model: "mine", CaptureNS: 1000}, {Model: "other", CaptureNS: detect.RawInstant, Raw: []byte("noon")}},
-				Missing: []sink.Missing{{Model: "third", Why: "dead"}}, FirstArrival: 10, LastArrival: 30, Closed: 40, Published: 50, Degraded: true,
+				Models: []sink.Answer{{Model: "mine", CaptureNS: 1000}, {Model: "other", CaptureNS: detect.RawInstant, Raw: []byte("noon")}},
+				Missing: []sink.Missing{
+					{Model: "third", Why: "dead"}, {Model: "4", Why: "late"}, {Model: "5", Why: "other_bucket"}, {Model: "6", Why: "wrong_generation"}, {Model: "7", Why: "?"},
+				},
+				FirstArrival: 10, LastArrival: 30, Closed: 40, Published: 50, Degraded: true,
 				Boxes: []sink.Box{
 					{X1: 0, Y1: 0.25, X2: 0.5, Y2: 1, Score: 0.75, Label: "person", By: []sink.Vote{{Model: "mine", Score: 0.5}, {Model: "other", Score: 1}}},
 					{X1: 0.5, Y1: 0.5, X2: 0.625, Y2: 0.75, Score: 0.5, Label: "Käfer", By: []sink.Vote{{Model: "other", Score: 0.5}}},
 				}},
 			fusedFrame{Seq: 1, Unit: "box", Camera: "gate", StreamEpoch: 2, FrameID: id(9), CaptureNS: ns(1000), Reason: "timeout",
-				Captures: map[string]*int64{"mine": ns(1000), "other": nil}, Missing: map[string]string{"third": "dead"},
+				Captures: map[string]*int64{"mine": ns(1000), "other": nil}, Missing: map[string]string{"third": "dead", "4": "late", "5": "other_bucket", "6": "wrong_generation", "7": "other"},
 				FirstArrival: 10, Closed: 40, Published: 50, ArrivalSkewNS: ns(20), Degraded: true,
 				Boxes: []fusedBox{
 					{[4]float64{0, 0.25, 0.5, 1}, 0.75, "person", map[string]float64{"mine": 0.5, "other": 1}},

@@ -87,6 +87,12 @@ int abi(int argc, char **argv)
     SAY("format RGB24", SG_FORMAT_RGB24);
     SAY("clock camera", SG_CLOCK_CAMERA);
     SAY("clock file", SG_CLOCK_FILE);
+    SAY("missing absent", SG_MISSING_ABSENT);
+    SAY("missing dead", SG_MISSING_DEAD);
+    SAY("missing passed", SG_MISSING_PASSED);
+    SAY("missing late", SG_MISSING_LATE);
+    SAY("missing other bucket", SG_MISSING_OTHER_BUCKET);
+    SAY("missing wrong generation", SG_MISSING_WRONG_GENERATION);
     for (int i = 1; i <= SG_REASON_PICTURE; i++)
         printf("reason %d %s\n", i, sg_reason_name(i));
     return 0;

@@ -8,7 +8,7 @@ from typing import Callable
 from .structs import FUSED_BOX, FUSED_MISSING, FUSED_MODEL, RAW_CAPTURE, VOTE, FusedStruct
 
 REASONS = {1: "quorum", 2: "settled", 3: "timeout", 4: "eviction"}
-MISSING = {1: "absent", 2: "dead", 3: "passed"}
+MISSING = {1: "absent", 2: "dead", 3: "passed", 4: "late", 5: "other_bucket", 6: "wrong_generation"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class FusedFrame:
     generation       of the configuration; None for none
     capture_ns       earliest capture time; None when known as text only
     captures         {model: capture_ns} of those that answered
-    missing          {model: "absent" | "dead" | "passed" | "other"} of those that did not
+    missing          {model: why} of those that did not: "absent", "dead", "passed", "late",
+                     "other_bucket", "wrong_generation"; "other" for a reason that is newer
     reason           why it was closed: "quorum", "settled", "timeout", "eviction"
     arrival_skew_ns  last arrival − first; None when fewer than two answered
     degraded         a model was missing

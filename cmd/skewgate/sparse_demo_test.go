@@ -79,8 +79,8 @@ func TestDemoSparseDetectorThatStaysSilent(t *testing.T) {
 		table = table[i:]
 	}
 	for _, want := range []string{
-		"problem: C: empty answers did not make the latency fall: 300.",
-		"skewgate: C: empty answers did not make the latency fall: 300.",
+		"problem: C: empty answers did not make the latency fall: 3",
+		"skewgate: C: empty answers did not make the latency fall: 3",
 		"not run: python-that-is-not-here not found: install it (`apt-get install python3`)",
 		"managed",
 		"\n5 frames fused in", // the films are shown all the same

@@ -39,7 +39,7 @@ precision and recall of each model and of the fused result, and how many fused f
 joined boxes of different pictures: each detector reads the drawn frame number from the
 very pixels it used, so that figure is proof. It must be 0; the exit code is 3 otherwise.
 
-Before the films the demo measures, in about 20 s, what it costs that a detector says nothing of
+Before the films the demo measures, in about 30 s, what it costs that a detector says nothing of
 pictures in which it found nothing: each of its frames waits for the timeout. With empty answers,
 or a word of progress, they take as long as the slowest detector. One detector of each kind finds
 something in about one picture of ten: a managed one, the example in C (shm/c) and the one in

@@ -49,7 +49,7 @@ type sparsePart struct {
 	say     io.Writer
 }
 
-// runSparse measures all of it, within some 20 s. An error says that there is no result; what
+// runSparse measures all of it, in about half a minute. An error says that there is no result; what
 // went wrong with one detector is in its row.
 func runSparse(ctx context.Context, o demoOptions, say, logTo io.Writer) (*sparseSummary, error) {
 	level := o.logLevel

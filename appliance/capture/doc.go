@@ -6,7 +6,8 @@
 // Run is that loop. One pass is one start of the source: a connection to a camera, or
 // one playing of a film. Each pass that delivers a picture raises the ring's
 // stream_epoch, and frame ids count its decoded pictures from 1, so that of a film
-// picture i (from 0) has frame id i+1 in every pass.
+// picture i (from 0) has frame id i+1 in every pass. A machine that slept while a film
+// was played raises the stream_epoch, too; the film goes on where it stood.
 //
 // # Time
 //
@@ -20,7 +21,8 @@
 // film's last step; both are counted. When the wall clock is set by over half a second
 // while a live source runs, or the machine slept, the pass ends and the next is anchored
 // to the new time under a new stream_epoch (CORRELATION: an epoch ends when the source's
-// clock is set); a film's own time needs no such thing.
+// clock is set); a film's own time needs no such thing but after a sleep, from where on
+// it is anchored to the wall anew.
 //
 // # Pace
 //

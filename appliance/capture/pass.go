@@ -137,20 +137,44 @@ func (p *pass) picture(f nut.Frame) error {
 	return p.publish(offset)
 }
 
-// first marks the beginning of a stream_epoch.
+// first marks the beginning of a pass's first stream_epoch.
 func (p *pass) first() error {
+	p.c.sleeps.Look(p.c.limits.boot()) // a sleep before has no picture on either side
 	p.anchor = newAnchor()
 	p.schedule.start = p.anchor.mono
 	p.meta.StreamEpoch = p.c.frames.NextStreamEpoch()
 	p.c.frames.SetState(shm.StateReady)
 	// A short film in a loop begins often; the parent need not hear of each time.
 	if c := p.c; c.told != StateStreaming || clock.Now().Sub(c.toldAt) >= time.Second {
-		return c.tell(StateStreaming, Report{
-			Width: p.stream.Width, Height: p.stream.Height,
-			StreamEpoch: p.meta.StreamEpoch, ClockSource: p.meta.ClockSource.String(),
-		})
+		return p.tell()
 	}
 	return nil
+}
+
+// wake gives a film that was played before the machine slept a new stream_epoch, from the picture
+// in hand on: it goes on where it stood, anchored anew to the wall clock, which did not stand
+// still. It is asked at the last moment, for it is while a picture waits for its time that a
+// machine is likely to sleep. A live source is opened anew instead.
+func (p *pass) wake(offset int64) error {
+	c := p.c
+	slept := c.sleeps.Look(c.limits.boot())
+	if slept == 0 || c.job.live() {
+		return nil
+	}
+	p.anchor.wallNS = time.Now().UnixNano() - offset
+	p.meta.CaptureNS = p.anchor.wallNS + offset
+	p.meta.StreamEpoch = c.frames.NextStreamEpoch()
+	c.counters.Sleeps++
+	fmt.Fprintf(c.log, "camera %s: the machine slept for %v: the film goes on as stream_epoch %d\n", c.job.Camera, slept.Round(time.Millisecond), p.meta.StreamEpoch)
+	return p.tell()
+}
+
+// tell reports that pictures come, and of which stream_epoch.
+func (p *pass) tell() error {
+	return p.c.tell(StateStreaming, Report{
+		Width: p.stream.Width, Height: p.stream.Height,
+		StreamEpoch: p.meta.StreamEpoch, ClockSource: p.meta.ClockSource.String(),
+	})
 }
 
 // offset is the picture's time since the pass's first.
@@ -185,6 +209,10 @@ func (p *pass) publish(offset int64) error {
 		return err
 	}
 	if err := p.fill(slot, offset); err != nil {
+		c.frames.Abort()
+		return err
+	}
+	if err := p.wake(offset); err != nil {
 		c.frames.Abort()
 		return err
 	}

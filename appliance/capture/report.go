@@ -31,6 +31,7 @@ type Counters struct {
 	Repeats    uint64 `json:"pts_repeats"` // pictures with their predecessor's PTS
 	Leaps      uint64 `json:"pts_leaps"`   // pictures whose PTS fell or leapt
 	Slips      uint64 `json:"slips"`       // times a paced film fell behind its schedule
+	Sleeps     uint64 `json:"sleeps"`      // of the machine, while a film was played
 }
 
 // Parent is what a capture needs of the process that started it. supervise.Child is one.

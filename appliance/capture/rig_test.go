@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/shm"
 )
 
@@ -75,7 +76,7 @@ type rig struct {
 
 // quick makes a test's failures fast. Silence stays at a second: ffmpeg takes some
 // time to start on a busy machine.
-var quick = limits{first: 5 * time.Second, between: time.Second, backoff: 50 * time.Millisecond}
+var quick = limits{first: 5 * time.Second, between: time.Second, backoff: 50 * time.Millisecond, boot: clock.ReadBootOffset}
 
 // start runs job on a ring of so many slots for pictures of 768x576.
 func start(t testing.TB, job Job, slots int, l limits) *rig {

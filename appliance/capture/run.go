@@ -14,13 +14,14 @@ import (
 // errDrained ends whatever is waited for when the parent asks for an orderly end.
 var errDrained = errors.New("drained")
 
-// limits are the waits a test shortens.
+// limits are the waits a test shortens, and the clocks in which it lets the machine sleep.
 type limits struct {
 	first, between time.Duration // patience for the first picture, and between two
 	backoff        time.Duration // before the first new try
+	boot           func() clock.BootOffset
 }
 
-var defaultLimits = limits{first: 20 * time.Second, between: 10 * time.Second, backoff: backoffFirst}
+var defaultLimits = limits{first: 20 * time.Second, between: 10 * time.Second, backoff: backoffFirst, boot: clock.ReadBootOffset}
 
 // capture is the state of Run.
 type capture struct {
@@ -36,6 +37,7 @@ type capture struct {
 	complaint string // ffmpeg's last error in a pass that came to an orderly end
 
 	backoff  backoff
+	sleeps   clock.SleepWatch
 	timer    *time.Timer
 	beatAt   clock.Mono
 	told     string

@@ -18,8 +18,9 @@ type judge struct {
 	now      clock.Mono
 	expected [][]string // by camera
 	down     map[string]bool
-	followed map[string]bool // has ever been expected or known dead
-	hand     *handed         // the message that arrives while what was due before is closed
+	followed map[string]bool       // has ever been expected or known dead
+	hand     *handed               // the message that arrives while what was due before is closed
+	backAt   map[string]clock.Mono // when a model that was dead last spoke again
 	lines    map[line]*timeline
 	open     []*group       // in order of first arrival
 	closed   []*group       // in order of closing
@@ -47,7 +48,7 @@ type judge struct {
 
 func newJudge(p *Plan) *judge {
 	j := &judge{
-		plan: p, now: clock.Mono(p.Start), down: map[string]bool{}, followed: map[string]bool{}, lines: map[line]*timeline{}, texts: map[string]int{},
+		plan: p, now: clock.Mono(p.Start), down: map[string]bool{}, followed: map[string]bool{}, backAt: map[string]clock.Mono{}, lines: map[line]*timeline{}, texts: map[string]int{},
 		models: map[string]*figures{}, seen: map[uint64]bool{}, mixed: map[line]int{}, opened: map[int]int{}, last: -1 << 62,
 	}
 	for c := range p.Cameras {

@@ -204,7 +204,7 @@ func (j *judge) keyOf(l *timeline, m *correlate.Message, me member) key {
 func (j *judge) heard(model string) {
 	if j.down[model] {
 		delete(j.down, model)
-		j.returned = true
+		j.returned, j.backAt[model] = true, j.now
 	}
 }
 

@@ -233,6 +233,7 @@ func (s *simulated) Work(process int) []byte {
 	return nil
 }
 func (s *simulated) Expect(sim.Reload)            {}
+func (s *simulated) Hung(int, int)                {} // the path looks for itself
 func (s *simulated) Slept()                       { s.boot += int64(time.Hour) }
 func (s *simulated) Deadline() (clock.Mono, bool) { return s.path.corr.NextDeadline() }
 func (s *simulated) Err() error                   { return s.err }

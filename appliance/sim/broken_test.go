@@ -18,6 +18,7 @@ type broken struct {
 	progress func(now clock.Mono, s correlate.StreamID, id correlate.ModelID, wNS int64) bool
 	down     func(now clock.Mono, name string) error
 	expect   func(now clock.Mono, names []string) error
+	silence  func(now clock.Mono, s correlate.StreamID, name string) error
 	slept    func(now clock.Mono)
 	oneEpoch bool
 	skew     func(now clock.Mono) hist.Summary
@@ -63,6 +64,13 @@ func (b *broken) SetExpected(now clock.Mono, names []string) error {
 		return b.expect(now, names)
 	}
 	return b.Correlator.SetExpected(now, names)
+}
+
+func (b *broken) ModelDownAt(now clock.Mono, s correlate.StreamID, name string) error {
+	if b.silence != nil {
+		return b.silence(now, s, name)
+	}
+	return b.Correlator.ModelDownAt(now, s, name)
 }
 
 func (b *broken) Slept(now clock.Mono) {
@@ -162,6 +170,12 @@ var faults = []struct {
 	})},
 	{name: "the dead are waited for", within: 20, build: breaking(nil, func(b *broken) {
 		b.down = func(clock.Mono, string) error { return nil }
+	})},
+	{name: "a detector that hangs is waited for", within: 60, build: breaking(nil, func(b *broken) {
+		b.silence = func(clock.Mono, correlate.StreamID, string) error { return nil }
+	})},
+	{name: "a detector that hangs on one camera is dead on all", within: 60, build: breaking(nil, func(b *broken) {
+		b.silence = func(now clock.Mono, _ correlate.StreamID, name string) error { return b.ModelDown(now, name) }
 	})},
 	{name: "a changed quorum is not looked at", within: 60, build: breaking(nil, func(b *broken) {
 		b.expect = func(clock.Mono, []string) error { return nil }

@@ -20,6 +20,7 @@ type judge struct {
 	down     map[string]bool
 	followed map[string]bool       // has ever been expected or known dead
 	hand     *handed               // the message that arrives while what was due before is closed
+	silent   []map[string]bool     // by camera: dead there alone
 	backAt   map[string]clock.Mono // when a model that was dead last spoke again
 	lines    map[line]*timeline
 	open     []*group       // in order of first arrival
@@ -54,6 +55,7 @@ func newJudge(p *Plan) *judge {
 	for c := range p.Cameras {
 		j.expected = append(j.expected, p.settings(c).Expected)
 		j.follow(p.settings(c).Expected...)
+		j.silent = append(j.silent, map[string]bool{})
 	}
 	return j
 }
@@ -108,6 +110,18 @@ func (j *judge) died(now clock.Mono, model string) {
 	j.compare("death of " + model)
 }
 
+func (j *judge) fellSilent(now clock.Mono, camera int, model string) {
+	j.advance(now)
+	j.silent[camera][model] = true
+	j.follow(model)
+	j.mark()
+	j.judgeAll()
+	j.compare("silence of " + model)
+}
+
+// dead: nobody waits for the model on that camera.
+func (j *judge) dead(camera int, model string) bool { return j.down[model] || j.silent[camera][model] }
+
 func (j *judge) reloaded(now clock.Mono, r Reload) {
 	j.advance(now)
 	j.follow(r.Names...)
@@ -132,7 +146,7 @@ func (j *judge) promised(now clock.Mono, at line, model string, ns int64, ok boo
 		j.compare("refused progress")
 		return
 	}
-	j.heard(model)
+	j.heard(at.camera, model)
 	j.say(l, model, j.matched(at.camera, model, ns))
 	j.compare("progress of " + model)
 }

@@ -31,7 +31,7 @@ func (j *judge) whoIsMissing(g *group, reason correlate.Reason) {
 		}
 		why := correlate.Absent
 		switch {
-		case j.down[name]:
+		case j.dead(g.line.camera, name):
 			why = correlate.Dead
 		case j.lateInHand(g, name):
 			why = correlate.CameLate

@@ -22,6 +22,7 @@ type correlator interface {
 	Tick(now clock.Mono)
 	Slept(now clock.Mono)
 	ModelDown(now clock.Mono, name string) error
+	ModelDownAt(now clock.Mono, s correlate.StreamID, name string) error
 	SetExpected(now clock.Mono, names []string) error
 	SetCameraExpected(now clock.Mono, s correlate.StreamID, names []string) error
 	NextDeadline() (clock.Mono, bool)
@@ -67,6 +68,7 @@ type path struct {
 	rings     []*ring
 	heard     []word
 	reloads   []Reload
+	hung      []seat
 	slept     bool
 	unclear   bool // a process ended and another began between two turns: its account has a gap
 	disp      *dispatch.Dispatcher
@@ -87,6 +89,9 @@ type word struct {
 	process int
 	state   State
 }
+
+// seat is a model and a camera that it looks at.
+type seat struct{ model, camera int }
 
 type pathCamera struct {
 	bytes  []byte
@@ -197,6 +202,9 @@ func (s *path) Deadline() (clock.Mono, bool) { return s.corr.NextDeadline() }
 
 // Expect changes an expected set at the next turn.
 func (s *path) Expect(r Reload) { s.reloads = append(s.reloads, r) }
+
+// Hung takes a model out of a camera's quorum at the next turn.
+func (s *path) Hung(model, camera int) { s.hung = append(s.hung, seat{model, camera}) }
 
 // Slept has what is open dropped at the next turn.
 func (s *path) Slept() { s.slept = true }

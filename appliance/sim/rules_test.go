@@ -90,7 +90,7 @@ func (j *judge) message(l *timeline, m *correlate.Message, me member) correlate.
 		j.n.Unexpected++
 		f.Unexpected++
 	}
-	j.heard(me.model)
+	j.heard(l.camera, me.model)
 	if p := l.promised[me.model]; p != nil && me.readable && me.ns <= p.ns {
 		p.broken = true
 		j.n.ProgressBroken++
@@ -201,15 +201,16 @@ func (j *judge) keyOf(l *timeline, m *correlate.Message, me member) key {
 	return key{tag: correlate.TagBucket, value: floorDiv(me.ns, q)}
 }
 
-func (j *judge) heard(model string) {
-	if j.down[model] {
+func (j *judge) heard(camera int, model string) {
+	if j.dead(camera, model) {
 		delete(j.down, model)
+		delete(j.silent[camera], model)
 		j.returned, j.backAt[model] = true, j.now
 	}
 }
 
 func (j *judge) nobody(camera int) bool {
-	return !slices.ContainsFunc(j.expected[camera], func(name string) bool { return !j.down[name] })
+	return !slices.ContainsFunc(j.expected[camera], func(name string) bool { return !j.dead(camera, name) })
 }
 
 // mark notes which open groups have lost somebody to wait for.
@@ -217,7 +218,7 @@ func (j *judge) mark() {
 	for _, g := range j.open {
 		g.alone = g.alone || j.nobody(g.line.camera)
 		for _, name := range j.expected[g.line.camera] {
-			g.mourned = g.mourned || j.down[name] && g.of(name) == nil
+			g.mourned = g.mourned || j.dead(g.line.camera, name) && g.of(name) == nil
 		}
 	}
 }
@@ -235,7 +236,7 @@ func (j *judge) judgeOne(g *group) {
 	}
 	reason := correlate.Quorum
 	for _, name := range j.expected[g.line.camera] {
-		if j.down[name] || g.of(name) != nil {
+		if j.dead(g.line.camera, name) || g.of(name) != nil {
 			continue
 		}
 		reason = correlate.Settled

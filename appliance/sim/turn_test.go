@@ -40,6 +40,10 @@ func (s *path) Turn(now clock.Mono) {
 		s.corr.Slept(now)
 		s.judge.slept(now)
 	}
+	for _, at := range s.hung {
+		s.silence(now, at)
+	}
+	s.hung = s.hung[:0]
 	for _, r := range s.reloads {
 		s.reload(now, r)
 	}
@@ -135,6 +139,19 @@ func (s *path) bury(now clock.Mono, model int) {
 		s.fail(err)
 	}
 	s.judge.died(now, name)
+}
+
+// silence takes a model that hangs out of one camera's quorum.
+func (s *path) silence(now clock.Mono, at seat) {
+	name := s.plan.Models[at.model].Says
+	stream, err := s.corr.Stream(Unit, s.plan.Cameras[at.camera].Name, 0)
+	if err == nil {
+		err = s.corr.ModelDownAt(now, stream, name)
+	}
+	if err != nil {
+		s.fail(err)
+	}
+	s.judge.fellSilent(now, at.camera, name)
 }
 
 // reload changes an expected set. All that came before has been read.

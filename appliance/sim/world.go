@@ -16,6 +16,7 @@ type Plant interface {
 	Work(process int) []byte   // its dispatch segment, nil for a foreign one
 	Hear(process int, s State) // heard at the next turn
 	Expect(r Reload)           // done at the next turn
+	Hung(model, camera int)    // somebody has waited long enough; told at the next turn
 	Slept()                    // the machine has slept
 	Turn(now clock.Mono)       // all that there is to do
 	Deadline() (clock.Mono, bool)
@@ -133,6 +134,11 @@ func (w *World) trouble(p *process, t Trouble) {
 		case !p.up || p.retired(w):
 		case t.Hang:
 			p.hang()
+			w.after(hungAfterNS, func() {
+				if p.life == life && p.hung {
+					w.takeForHung(p)
+				}
+			})
 			if t.BackNS > 0 {
 				w.after(t.BackNS, func() {
 					if p.life == life {
@@ -147,6 +153,18 @@ func (w *World) trouble(p *process, t Trouble) {
 			w.comeBack(p, t.BackNS)
 		}
 	})
+}
+
+// hungAfterNS is how long a detector may hang before frames no longer wait for it.
+const hungAfterNS = 150 * ms
+
+// takeForHung has frames no longer wait for a process, on one camera or more.
+func (w *World) takeForHung(p *process) {
+	first := w.rng.IntN(len(w.cameras))
+	for camera := first; camera < len(w.cameras); camera++ {
+		w.plant.Hung(p.model, camera)
+	}
+	w.wake()
 }
 
 // comeBack starts a process that has ended once more, after a while.

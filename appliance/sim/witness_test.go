@@ -108,24 +108,25 @@ func (j *judge) checkWait(g *group) {
 	for at := range j.lines {
 		over = over || at.camera == g.line.camera && at.epoch > g.line.epoch
 	}
-	excused := g.alone || byTime && int64(g.first) > lastPicture || over && (g.mourned || j.missedIt(g))
+	excused := g.alone || byTime && int64(g.first) > lastPicture || over && g.mourned || j.missedIt(g)
 	if j.plan.Calm && !excused {
 		j.fail("everybody answers or promises, and yet this frame waited for its timeout: %s", g)
 	}
 }
 
-// missedIt: somebody who is missing came back only after the group's pictures had been taken.
+// missedIt: somebody who is missing came back only after the last picture of the timeline had
+// been taken. He has seen none of them, and so promises nothing.
 func (j *judge) missedIt(g *group) bool {
-	taken := int64(0)
-	for _, m := range g.members {
-		taken = max(taken, j.truth.Pictures[j.truth.Of(m.tag).Picture].AtNS)
-	}
-	for _, name := range j.expected[g.line.camera] {
-		if back, ok := j.backAt[name]; ok && g.of(name) == nil && int64(back)-j.plan.Start > taken {
-			return true
+	last := int64(0)
+	for i := range j.truth.Pictures {
+		if p := &j.truth.Pictures[i]; p.line() == g.line.line {
+			last = p.AtNS
 		}
 	}
-	return false
+	return slices.ContainsFunc(j.expected[g.line.camera], func(name string) bool {
+		back, ok := j.backAt[name]
+		return ok && g.of(name) == nil && int64(back)-j.plan.Start > last
+	})
 }
 
 // checkFusion: one object a picture, seen by those who found it and nobody else.

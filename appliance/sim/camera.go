@@ -71,6 +71,7 @@ func (c *camera) expose() {
 	stamp := c.anchorNS + (since - c.beganNS) + (since-c.beganNS)/1_000_000*c.plan.DriftPPM
 	if chance(r, c.plan.RepeatP) {
 		stamp = c.lastNS
+		c.w.Truth.befell("camera repeats a time")
 	}
 	stamp = max(stamp, c.lastNS+1) // as the capture does with a time that repeats
 	c.lastNS = stamp
@@ -79,6 +80,7 @@ func (c *camera) expose() {
 	delay := c.plan.DelayNS
 	if chance(r, c.plan.BurstP) {
 		delay += 5 * c.plan.IntervalNS
+		c.w.Truth.befell("camera delivers in bursts")
 	}
 	c.readyNS = max(c.readyNS, c.w.now+delay)
 	c.w.at(c.readyNS, func() {

@@ -40,6 +40,9 @@ func (p *Plan) drawMatch(r *rand.Rand) {
 	c.Camera.FrameIntervalNS = interval
 	c.Camera.WindowNS = between(r, interval/8, (interval-1)/2)
 	c.QuantumNS = pick(r, 25*ms, 10*ms, 5*ms, interval, interval/2, 33_333_333, 1, 0)
+	if interval == 25_000_100 && chance(r, 0.5) {
+		c.QuantumNS = 25 * ms // locked: picture after picture at the same place of its bucket
+	}
 	if !p.Shared && c.QuantumNS <= 1 {
 		c.QuantumNS = 20 * ms
 	}

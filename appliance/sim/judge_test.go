@@ -37,8 +37,10 @@ type judge struct {
 	last clock.Mono // when the last group closed
 
 	calls   int
-	opened  map[int]int  // by picture: the groups that its messages have opened
-	mixed   map[line]int // groups of two pictures
+	clamped int                                // messages that did not arrive when they say that they were published
+	missed  map[correlate.MissingReason]uint64 // models that were not in a group that was due
+	opened  map[int]int                        // by picture: the groups that its messages have opened
+	mixed   map[line]int                       // groups of two pictures
 	hash    digest
 	problem error
 
@@ -50,7 +52,7 @@ type judge struct {
 func newJudge(p *Plan) *judge {
 	j := &judge{
 		plan: p, now: clock.Mono(p.Start), down: map[string]bool{}, followed: map[string]bool{}, backAt: map[string]clock.Mono{}, lines: map[line]*timeline{}, texts: map[string]int{},
-		models: map[string]*figures{}, seen: map[uint64]bool{}, mixed: map[line]int{}, opened: map[int]int{}, last: -1 << 62,
+		models: map[string]*figures{}, seen: map[uint64]bool{}, mixed: map[line]int{}, opened: map[int]int{}, last: -1 << 62, missed: map[correlate.MissingReason]uint64{},
 	}
 	for c := range p.Cameras {
 		j.expected = append(j.expected, p.settings(c).Expected)

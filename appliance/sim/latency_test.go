@@ -89,7 +89,7 @@ func (j *judge) heardOf(g *group, model int) int64 {
 }
 
 // CORRELATION §7: a detector that dies costs no frame anything but its own answer; one that
-// hangs costs at most the timeout, until it goes on or dies.
+// hangs costs at most the timeout, and nothing more once it is taken for hung, until it goes on.
 func TestDeadAndHungDetectors(t *testing.T) {
 	const diesAt, backAt, hangsAt, onAt = 5 * sec, 7 * sec, 12 * sec, 13 * sec
 	p := sparsePlan(true, Answers)
@@ -99,15 +99,15 @@ func TestDeadAndHungDetectors(t *testing.T) {
 	j.onGroup = func(g *group) {
 		first, waited := int64(g.first), int64(g.closedAt-g.first)
 		switch {
+		case first > hangsAt-30*ms && first < onAt:
+			hung++
+			if waited > p.Config.TimeoutNS || first > hangsAt+hungAfterNS && waited > 0 {
+				t.Errorf("a frame waited %d ns for a hung detector: %s", waited, g)
+			}
 		case slices.Contains(g.missing, "B dead"):
 			dead++
 			if waited > 3*ms+20*ms { // the supervisor's word, and what it was about to answer
 				t.Errorf("a frame waited %d ns for a dead detector: %s", waited, g)
-			}
-		case first > hangsAt-30*ms && first < onAt:
-			hung++
-			if waited > p.Config.TimeoutNS {
-				t.Errorf("a frame waited %d ns for a hung detector: %s", waited, g)
 			}
 		case g.reason == correlate.Timeout:
 			t.Errorf("a frame waited for its timeout with everybody well: %s", g)

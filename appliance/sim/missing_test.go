@@ -45,6 +45,7 @@ func (j *judge) whoIsMissing(g *group, reason correlate.Reason) {
 				g.perhaps = append(g.perhaps, name)
 			}
 		}
+		j.missed[why]++
 		g.missing = append(g.missing, name+" "+why.String())
 	}
 	slices.Sort(g.missing)

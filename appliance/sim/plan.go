@@ -58,6 +58,18 @@ type Restart struct {
 	BackNS      int64 // or is that much behind
 }
 
+func (r *Restart) String() string {
+	switch {
+	case r.ZeroClock:
+		return "camera restarts at 0"
+	case r.BackNS > 0:
+		return "camera restarts and jumps back"
+	case r.BackNS < 0:
+		return "camera restarts and jumps ahead"
+	}
+	return "camera restarts and goes on"
+}
+
 // Silence is what a detector says when it found nothing or skipped a picture.
 type Silence uint8
 

@@ -103,6 +103,7 @@ func (p *process) goOn() {
 		return
 	}
 	p.hung = false
+	p.w.Truth.befell("detector that hung goes on")
 	if do := p.stuck; do != nil {
 		p.stuck = nil
 		do()

@@ -68,6 +68,9 @@ func (s *path) peek(now clock.Mono, r *ring) bool {
 	}
 	r.have, r.n = true, n
 	r.arrival = min(max(clock.Mono(r.head.PublishNS), r.lastArrival, r.lastEmpty), now)
+	if r.arrival != clock.Mono(r.head.PublishNS) {
+		s.judge.clamped++
+	}
 	if s.habits.stepsAtNow {
 		r.arrival = now
 	}

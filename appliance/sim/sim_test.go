@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	oneSeed = flag.Uint64("sim.seed", 0, "run this seed alone")
+	oneSeed = flag.Uint64("sim.seed", 0, "run this seed alone, or as many from it on as -sim.seeds says")
 	seeds   = flag.Int("sim.seeds", 0, "how many seeds to run; 0 = 3,000, or 30,000 with SKEWGATE_LONG")
 )
 
@@ -16,24 +16,30 @@ func TestSim(t *testing.T) {
 	first, n := uint64(1), *seeds
 	switch {
 	case *oneSeed != 0:
-		first, n = *oneSeed, 1
+		first, n = *oneSeed, max(n, 1)
 	case n == 0 && os.Getenv("SKEWGATE_LONG") != "":
 		n = 30_000
 	case n == 0:
 		n = 3000
 	}
 	var sum Result
+	had := coverage{}
 	for seed := first; seed < first+uint64(n); seed++ {
-		r := check(t, seed)
-		sum.add(r)
+		sum.add(check(t, seed, had))
+	}
+	if n >= 1000 {
+		had.check(t, n)
 	}
 	t.Logf("%d seeds: %+v", n, sum)
 }
 
 // check runs one seed twice.
-func check(t *testing.T, seed uint64) Result {
+func check(t *testing.T, seed uint64, had coverage) Result {
 	t.Helper()
-	r, err := run(Draw(seed), sound, habits{})
+	p := Draw(seed)
+	j := newJudge(p)
+	r, err := runWith(p, sound, habits{}, j)
+	had.add(p, j, &r)
 	if err == nil {
 		var again Result
 		again, err = run(Draw(seed), sound, habits{})

@@ -7,6 +7,16 @@ type Truth struct {
 	Pictures []Picture
 	Messages []Message // message n has tag n + 1
 	Promises []Promise // progress that foreign detectors published
+
+	// Troubles counts what befell cameras, detectors and the machine, by what it was.
+	Troubles map[string]int
+}
+
+func (t *Truth) befell(what string) {
+	if t.Troubles == nil {
+		t.Troubles = map[string]int{}
+	}
+	t.Troubles[what]++
 }
 
 // Picture is one exposure.

@@ -95,7 +95,10 @@ func (w *World) schedule() {
 		at(0, func() { c.start(false, 0) })
 		for _, r := range c.plan.Restarts {
 			at(r.AtNS, func() { c.pass++ }) // what was on its way is lost
-			at(r.AtNS+r.OutNS, func() { c.start(r.ZeroClock, r.BackNS) })
+			at(r.AtNS+r.OutNS, func() {
+				c.start(r.ZeroClock, r.BackNS)
+				w.Truth.befell(r.String())
+			})
 		}
 	}
 	for _, p := range w.processes {
@@ -114,12 +117,14 @@ func (w *World) schedule() {
 	for _, r := range w.plan.Reloads {
 		at(r.AtNS, func() {
 			w.plant.Expect(r)
+			w.Truth.befell("expected set changes")
 			w.wake()
 		})
 	}
 	for _, ns := range w.plan.Sleeps {
 		at(ns, func() {
 			w.plant.Slept()
+			w.Truth.befell("machine sleeps")
 			w.wake()
 			for _, c := range w.cameras { // wall time has moved on: a new anchor
 				c.start(false, -3600*sec)
@@ -134,6 +139,7 @@ func (w *World) trouble(p *process, t Trouble) {
 		case !p.up || p.retired(w):
 		case t.Hang:
 			p.hang()
+			w.Truth.befell("detector hangs")
 			w.after(hungAfterNS, func() {
 				if p.life == life && p.hung {
 					w.takeForHung(p)
@@ -148,8 +154,10 @@ func (w *World) trouble(p *process, t Trouble) {
 			}
 		case t.Stop:
 			w.retire(p, func() { w.comeBack(p, t.BackNS) })
+			w.Truth.befell("detector is asked to go")
 		default:
 			p.end()
+			w.Truth.befell("detector dies")
 			w.comeBack(p, t.BackNS)
 		}
 	})
@@ -164,6 +172,7 @@ func (w *World) takeForHung(p *process) {
 	for camera := first; camera < len(w.cameras); camera++ {
 		w.plant.Hung(p.model, camera)
 	}
+	w.Truth.befell("detector is taken for hung")
 	w.wake()
 }
 
@@ -175,6 +184,7 @@ func (w *World) comeBack(p *process, backNS int64) {
 	w.after(backNS+3*ms, func() {
 		if !p.retired(w) {
 			p.start()
+			w.Truth.befell("detector comes back")
 		}
 	})
 }

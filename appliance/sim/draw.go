@@ -217,8 +217,8 @@ func (p *Plan) drawEvents(r *rand.Rand) {
 	if chance(r, 0.15) && !(p.Calm && p.byTime()) {
 		p.Sleeps = append(p.Sleeps, between(r, 0, p.LengthNS))
 	}
-	if p.Shared && chance(r, 0.3) {
-		p.CutoverNS, p.OverlapNS = between(r, 100*ms, p.LengthNS), pick(r, 0, 0, 60*ms)
+	if p.Shared && chance(r, 0.4) {
+		p.CutoverNS, p.OverlapNS = between(r, 100*ms, p.LengthNS), pick(r, 0, 60*ms, 300*ms)
 	}
 }
 

@@ -66,7 +66,13 @@ func (p *process) publish(picture int, stamp int64, id uint64, found bool) {
 	if chance(r, p.plan.CollideP) {
 		other := m
 		other.StampNS++
-		p.send(other, text)
+		otherText := text
+		if p.plan.GarbageP > 0 && chance(r, 0.5) { // one of the two can be read
+			if other.Garbage = !m.Garbage; other.Garbage {
+				otherText = "garbage 0"
+			}
+		}
+		p.send(other, otherText)
 	}
 	if old := p.last[camera]; old.set && chance(r, p.plan.ResendP) {
 		pic := &p.w.Truth.Pictures[old.picture]

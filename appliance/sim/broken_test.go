@@ -238,6 +238,17 @@ var faults = []struct {
 	{name: "the path never ticks", within: 20, build: sound, habits: habits{neverTicks: true}},
 }
 
+func faultNamed(t *testing.T, name string) (maker, habits) {
+	t.Helper()
+	for _, f := range faults {
+		if f.name == name {
+			return f.build, f.habits
+		}
+	}
+	t.Fatalf("no fault is named %q", name)
+	return nil, habits{}
+}
+
 // TestFaultsAreFound proves that the simulation can fail: every one of these is found, and by
 // the first so many seeds.
 func TestFaultsAreFound(t *testing.T) {

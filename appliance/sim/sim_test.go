@@ -2,13 +2,15 @@ package sim
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"testing"
 )
 
 var (
-	oneSeed = flag.Uint64("sim.seed", 0, "run this seed alone, or as many from it on as -sim.seeds says")
-	seeds   = flag.Int("sim.seeds", 0, "how many seeds to run; 0 = 3,000, or 30,000 with SKEWGATE_LONG")
+	oneSeed  = flag.Uint64("sim.seed", 0, "run this seed alone, or as many from it on as -sim.seeds says")
+	oneFault = flag.String("sim.fault", "", "break what TestFaultsAreFound breaks under this name")
+	seeds    = flag.Int("sim.seeds", 0, "how many seeds to run; 0 = 3,000, or 30,000 with SKEWGATE_LONG")
 )
 
 // TestSim runs thousands of small worlds, each twice.
@@ -38,19 +40,32 @@ func check(t *testing.T, seed uint64, had coverage) Result {
 	t.Helper()
 	p := Draw(seed)
 	j := newJudge(p)
-	r, err := runWith(p, sound, habits{}, j)
+	mk, h := sound, habits{}
+	if *oneFault != "" {
+		mk, h = faultNamed(t, *oneFault)
+	}
+	r, err := runWith(p, mk, h, j)
 	had.add(p, j, &r)
 	if err == nil {
 		var again Result
-		again, err = run(Draw(seed), sound, habits{})
+		again, err = run(Draw(seed), mk, h)
 		if err == nil && again != r {
 			t.Errorf("seed %d came to %+v, and then to %+v", seed, r, again)
 		}
 	}
 	if err != nil {
-		t.Errorf("seed %d: %v\nrerun it: go test ./appliance/sim -run TestSim -sim.seed=%d", seed, err, seed)
+		t.Errorf("seed %d: %v\n%s", seed, err, rerun(seed))
 	}
 	return r
+}
+
+// rerun is the line that runs a seed again as it was run.
+func rerun(seed uint64) string {
+	line := fmt.Sprintf("rerun it: go test ./appliance/sim -run TestSim -sim.seed=%d", seed)
+	if *oneFault != "" {
+		line += fmt.Sprintf(" -sim.fault=%q", *oneFault)
+	}
+	return line
 }
 
 func (r *Result) add(o Result) {

@@ -27,7 +27,7 @@ import (
 // readOnly are the correlator's methods that change nothing a decision depends on. Stream and
 // Model enter names, which the messages bring along.
 var readOnly = []string{
-	"AppendFigures", "AppendLags", "AppendModels", "AppendNote", "AppendSkew", "AppendTables", "CheckIdentities", "Counters", "Dead", "EachOpen", "Final", "Live", "Matched", "Model", "ModelName", "Models",
+	"AppendFigures", "AppendLags", "AppendModels", "AppendNote", "AppendSkew", "AppendTables", "CheckIdentities", "Counters", "Dead", "EachOpen", "Final", "Live", "Matched", "Model", "ModelName", "Models", "NearNS",
 	"NextDeadline", "Pending", "Skew", "SkewOverflow", "Stream", "StreamName",
 }
 
@@ -97,8 +97,14 @@ type traceLine struct {
 	}
 }
 
+// fataler is a test of any kind.
+type fataler interface {
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // feed gives the events of a trace to a correlator, whose own code reads nothing of it.
-func feed(t *rapid.T, c *correlate.Correlator, lines []byte) (end map[string]uint64) {
+func feed(t fataler, c *correlate.Correlator, lines []byte) (end map[string]uint64) {
 	ns := func(n json.Number) int64 {
 		whole, fraction, _ := strings.Cut(n.String(), ".")
 		v, err := strconv.ParseInt(whole+(fraction + "000000")[:6], 10, 64)

@@ -141,7 +141,7 @@ func (p *path) turn(now clock.Mono) int {
 			p.replaceCamera(c)
 		}
 	}
-	p.promises.look(p.disp)
+	p.lookForPromises()
 	// A turn that was held up since it began must not date what was published meanwhile back to
 	// its beginning: all that would seem to have come at once.
 	if p.clock != nil {
@@ -166,6 +166,7 @@ func (p *path) turn(now clock.Mono) int {
 		p.corr.Tick(now)
 		p.lookForSleep(now)
 	} else { // what is unread may have arrived before now, and comes first
+		n += p.keepPromises(p.reached)
 		p.corr.Tick(p.reached)
 	}
 	if p.waiter != nil && n == 0 && p.corr.Pending() == 0 && p.disp.Idle() {
@@ -411,6 +412,7 @@ func (p *path) lose(now clock.Mono, r *replica, forever bool) {
 		return // it was gone already
 	}
 	p.drain(now)
+	p.promises.forget(r.model)
 	r.ready, r.leaving, r.settled = false, false, true
 	if r.queue != noQueue {
 		p.disp.SetDown(r.queue, forever)

@@ -1,6 +1,8 @@
 package appliance
 
 import (
+	"slices"
+
 	"github.com/skewgate/skewgate/appliance/clock"
 	"github.com/skewgate/skewgate/appliance/correlate"
 	"github.com/skewgate/skewgate/appliance/dispatch"
@@ -8,26 +10,80 @@ import (
 
 // promises carries the progress of the appliance's own detectors (CORRELATION §6) from the
 // dispatcher to the correlator. A detector publishes its answer before it says done, and the
-// dispatcher looks at done: between looking and telling, all rings are read to their end.
+// dispatcher looks at done: between looking and telling, what the model's rings held then is read.
+// A path that never comes to the end of its rings gets there all the same, for no writer is ahead
+// of the others by more than two rings full (replica.peek): within 2 × ringSlots messages of each
+// ring, maxMessagesPerTurn of them a turn, everything that was looked at is told.
 type promises struct {
 	seen []dispatch.Progress // looked at, not yet told; reused
 }
 
-// look asks the dispatcher what has moved. What could not be told yet is told first, so a path
-// that does not come to the end of its rings gathers no more than one round.
-func (s *promises) look(d *dispatch.Dispatcher) {
-	if len(s.seen) == 0 {
-		s.seen = d.AppendProgress(s.seen)
+// lookForPromises asks the dispatcher what has moved, and notes how far the rings have to be read.
+// What could not be told yet is told first, so no more than one round is gathered.
+func (p *path) lookForPromises() {
+	if len(p.promises.seen) > 0 {
+		return
+	}
+	p.promises.seen = p.disp.AppendProgress(p.promises.seen)
+	if len(p.promises.seen) == 0 {
+		return
+	}
+	for _, r := range p.replicas {
+		if r.foreign == nil {
+			r.promised = r.stepped() + r.unstepped()
+		}
 	}
 }
 
-// keepPromises tells the correlator what was looked at before the rings were read to their end.
-func (p *path) keepPromises(now clock.Mono) int {
-	n := len(p.promises.seen)
-	for i := range p.promises.seen {
-		p.promise(now, &p.promises.seen[i])
+// keepPromises tells the correlator what was looked at, as far as the rings are read, and returns
+// how much that was. Of a path that has not come to the end of its rings, at is the arrival it has
+// reached.
+func (p *path) keepPromises(at clock.Mono) int {
+	left := p.promises.seen[:0]
+	for _, said := range p.promises.seen {
+		if p.answersRead(correlate.ModelID(said.Model)) {
+			p.promise(at, &said)
+		} else {
+			left = append(left, said)
+		}
 	}
-	p.promises.seen = p.promises.seen[:0]
+	n := len(p.promises.seen) - len(left)
+	p.promises.seen = left
+	return n
+}
+
+// forget drops what was not told of a model one of whose processes is gone: told after its death,
+// it would be a sign of life.
+func (s *promises) forget(model correlate.ModelID) {
+	s.seen = slices.DeleteFunc(s.seen, func(said dispatch.Progress) bool { return correlate.ModelID(said.Model) == model })
+}
+
+// answersRead reports whether all that a model had published when its progress was looked at has
+// been stepped.
+func (p *path) answersRead(model correlate.ModelID) bool {
+	for _, r := range p.replicas {
+		if r.foreign == nil && r.model == model && r.stepped() < r.promised {
+			return false
+		}
+	}
+	return true
+}
+
+// stepped is the sequence number up to which a ring's messages are dealt with or lost.
+func (r *replica) stepped() uint64 {
+	n := r.ring.Start() + r.ring.Read() + r.ring.Lost()
+	if r.have {
+		n--
+	}
+	return n
+}
+
+// unstepped is how many messages of the ring are not.
+func (r *replica) unstepped() uint64 {
+	n := r.ring.Pending()
+	if r.have {
+		n++
+	}
 	return n
 }
 

@@ -35,6 +35,7 @@ type replica struct {
 	lastArrival clock.Mono // of the last message
 	lastEmpty   clock.Mono // when the ring was last found empty
 	mark        ringMark   // what was in the ring at some time since then
+	promised    uint64     // how far it has to be read before the progress that was looked at is told
 	streams     [shm.MaxStreams]streamCache
 	owes        []silence    // by camera
 	others      [][]*silence // by camera: what the others who look at it owe
@@ -161,7 +162,7 @@ func (r *replica) layOut(index int, now clock.Mono) error {
 		return err
 	}
 	r.ring, r.have, r.quarantine, r.replacing = ring, false, "", false
-	r.streams, r.mark = [shm.MaxStreams]streamCache{}, ringMark{}
+	r.streams, r.mark, r.promised = [shm.MaxStreams]streamCache{}, ringMark{}, 0
 	r.lastEmpty = max(r.lastEmpty, now)
 	return nil
 }

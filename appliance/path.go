@@ -480,8 +480,12 @@ func (p *path) replaceReplica(now clock.Mono, r *replica) {
 	p.log.Error("detection ring quarantined, its process is replaced", "task", r.task, "reason", r.quarantine)
 	r.beginReplacing()
 	p.lose(now, r, false)
-	p.a.replaceWild([]string{r.task}, func() error { return r.layOut(r.index, p.lastTurn) }, nil)
+	p.a.replaceWild([]string{r.task}, func() error { return p.relay(r) }, nil)
 }
+
+// relay lays a quarantined ring out anew, between two turns: what is published in it from now on
+// was published after the last one.
+func (p *path) relay(r *replica) error { return r.layOut(r.index, p.lastTurn) }
 
 // replaceCamera does the same for a capture. Its detectors have believed the same
 // memory, so they get new processes too.

@@ -193,21 +193,23 @@ func (o *publisher) rejected() [fuse.NumReasons]uint64 {
 // publish is the correlator's callback: one closed group becomes one fused frame.
 func (o *publisher) publish(g *correlate.Group) {
 	o.seq++
-	o.in, o.fused.Members = o.in[:0], o.fused.Members[:0]
+	// Parts are made where they stay: a copy of what was only just written waits for it.
+	answered := len(g.Members)
 	f := &o.frame
-	f.Models, f.Missing = f.Models[:0], f.Missing[:0]
+	o.in, o.fused.Members = o.in[:0], resized(o.fused.Members, answered)
+	f.Models, f.Missing = resized(f.Models, answered), f.Missing[:0]
 	frameID := uint64(0)
 	for i := range g.Members {
 		m := &g.Members[i]
 		model := o.byModel[m.Model]
 		o.in = append(o.in, fuse.ModelBoxes{Model: model, Boxes: m.Boxes})
 		r := o.p.replicas[model]
-		name, named := r.cfg.Name, o.classes.named[model]
+		answer, member := &f.Models[i], &o.fused.Members[i]
+		answer.Model, answer.CaptureNS, answer.Raw = r.cfg.Name, m.CaptureNS, m.Raw
+		member.Model, member.Tag, member.Boxes, member.names = r.cfg.Name, m.Tag, m.Boxes, o.classes.named[model]
 		if r.foreign != nil {
-			named = o.classes.names
+			member.names = o.classes.names
 		}
-		f.Models = append(f.Models, sink.Answer{Model: name, CaptureNS: m.CaptureNS, Raw: m.Raw})
-		o.fused.Members = append(o.fused.Members, Member{Model: name, Tag: m.Tag, Boxes: m.Boxes, names: named})
 		if frameID == 0 {
 			frameID = m.FrameID
 		}
@@ -233,7 +235,8 @@ func (o *publisher) publish(g *correlate.Group) {
 
 // fill turns the fuser's boxes into the frame's, with names in place of numbers.
 func (o *publisher) fill(f *sink.Frame) {
-	f.Boxes, o.votes = f.Boxes[:0], o.votes[:0]
+	f.Boxes, o.votes = resized(f.Boxes, len(o.boxes)), o.votes[:0]
+	n := 0
 	for i := range o.boxes {
 		b := &o.boxes[i]
 		if b.Score < o.p.a.cfg.Fusion.MinScore {
@@ -246,12 +249,16 @@ func (o *publisher) fill(f *sink.Frame) {
 				o.votes = append(o.votes, sink.Vote{Model: r.cfg.Name, Score: float64(score)})
 			}
 		}
-		f.Boxes = append(f.Boxes, sink.Box{
-			X1: b.X1, Y1: b.Y1, X2: b.X2, Y2: b.Y2, Score: b.Score,
-			Label: o.classes.names[b.Class], By: o.votes[first:len(o.votes):len(o.votes)],
-		})
+		x := &f.Boxes[n]
+		x.X1, x.Y1, x.X2, x.Y2, x.Score = b.X1, b.Y1, b.X2, b.Y2, b.Score
+		x.Label, x.By = o.classes.names[b.Class], o.votes[first:len(o.votes):len(o.votes)]
+		n++
 	}
+	f.Boxes = f.Boxes[:n]
 }
+
+// resized has n parts, which keep what was in them before.
+func resized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
 // count keeps the frame's figures: per camera, and from the last publish to here when
 // nothing but the last answer was waited for.

@@ -41,7 +41,9 @@ func openStreamTable(b []byte) (streamTable, error) {
 
 func (t *streamTable) register(unit, camera string, epoch uint32) (uint32, error) {
 	if i, ok := t.index[[2]string{unit, camera}]; ok {
-		word32(t.b, int(i)*entryBytes+entryEpoch).Store(epoch)
+		if at := word32(t.b, int(i)*entryBytes+entryEpoch); at.Load() != epoch { // a store that others see costs a barrier
+			at.Store(epoch)
+		}
 		return i, nil
 	}
 	if err := checkName("unit", unit); err != nil {

@@ -134,12 +134,15 @@ func (f *Fuser) admit(model int, boxes []detect.Box) {
 		boxes = boxes[:f.settings.MaxBoxes]
 	}
 	classes := f.settings.Models[model].Classes
+	// Candidates are made where they stay: a copy of what was only just written part by part
+	// waits for those parts.
+	all := slices.Grow(f.engine.candidates, len(boxes))
 	for i := range boxes {
 		b := &boxes[i]
-		c := candidate{
-			rect:  rect{float64(b.X1), float64(b.Y1), float64(b.X2), float64(b.Y2)},
-			score: float64(b.Score), model: int32(model), index: int32(i), group: -1,
-		}
+		all = all[:len(all)+1]
+		c := &all[len(all)-1]
+		c.x1, c.y1, c.x2, c.y2 = float64(b.X1), float64(b.Y1), float64(b.X2), float64(b.Y2)
+		c.score, c.model, c.index, c.group = float64(b.Score), int32(model), int32(i), -1
 		reason, swapped, cut := strict.clean(&c.rect, &c.score)
 		if reason == passed {
 			c.class, reason = classOf(classes, b.Label)
@@ -149,6 +152,7 @@ func (f *Fuser) admit(model int, boxes []detect.Box) {
 		}
 		if reason != passed {
 			n.Removed[reason]++
+			all = all[:len(all)-1]
 			continue
 		}
 		if swapped {
@@ -159,8 +163,8 @@ func (f *Fuser) admit(model int, boxes []detect.Box) {
 		}
 		n.Fused++
 		c.rank = f.plan.rank(c.score, c.model)
-		f.engine.candidates = append(f.engine.candidates, c)
 	}
+	f.engine.candidates = all
 }
 
 // classOf looks a model's label up in its class table.
@@ -207,16 +211,16 @@ func (f *Fuser) emit(out []FusedBox) []FusedBox {
 	f.scores = slices.Grow(f.scores[:0], total)[:total]
 	clear(f.scores)
 	first, used := len(out), 0
+	out = slices.Grow(out, len(f.ranked))[:first+len(f.ranked)]
 	for i, r := range f.ranked {
 		g := &f.engine.groups[r.group]
 		g.slot = int32(first + i)
 		n := bits.OnesCount64(g.models)
-		x1, y1 := unit(g.x1), unit(g.y1)
-		out = append(out, FusedBox{
-			X1: x1, Y1: y1, X2: max(x1, unit(g.x2)), Y2: max(y1, unit(g.y2)),
-			Score: r.score, Class: g.class, Models: g.models,
-			Scores: f.scores[used : used+n : used+n],
-		})
+		b := &out[first+i]
+		b.X1, b.Y1 = unit(g.x1), unit(g.y1)
+		b.X2, b.Y2 = max(b.X1, unit(g.x2)), max(b.Y1, unit(g.y2))
+		b.Score, b.Class, b.Models = r.score, g.class, g.models
+		b.Scores = f.scores[used : used+n : used+n]
 		used += n
 	}
 	for i := range f.engine.candidates {

@@ -72,17 +72,17 @@ func (e *engine) firstMatch32(r *rect, start int, p *plan, iou float64) int {
 // open starts a group with one candidate.
 func (e *engine) open(p *plan, i int32, iou float64) int {
 	c := &e.candidates[i]
-	g := group{
-		rect: c.rect, class: c.class, first: i, best: c.rank, ranks: c.rank, score: c.rank,
-		weights: p.weights[c.model], models: 1 << c.model, boxes: 1,
-	}
+	e.groups = append(e.groups, group{})
+	g := &e.groups[len(e.groups)-1]
+	g.rect, g.class, g.first = c.rect, c.class, i
+	g.best, g.ranks, g.score = c.rank, c.rank, c.rank
+	g.weights, g.models, g.boxes = p.weights[c.model], 1<<c.model, 1
 	w := g.weigh(c.rank)
 	g.sums = rect{float64(w * c.x1), float64(w * c.y1), float64(w * c.x2), float64(w * c.y2)}
 	g.sumW = w
 	// Supervision takes 1 off a box's overlap with itself and compares the rest with the
 	// threshold too; in float32 the overlap may exceed 1, and then the box is lost.
 	g.hidden = p.single && p.algorithm == NMS && float64(overlap32(&c.rect, &c.rect, p.metric))-1 > iou
-	e.groups = append(e.groups, g)
 	e.matched = append(e.matched, c.rect)
 	return len(e.groups) - 1
 }

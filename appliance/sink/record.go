@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/skewgate/skewgate/appliance/detect"
 	"github.com/skewgate/skewgate/shm"
@@ -52,7 +53,7 @@ func RecordBytes(models, boxes int) int {
 	return recordHead + models*(answerBytes+missingBytes) + 8 + boxes*(boxBytes+voteBytes)
 }
 
-// appendRecord appends the frame's body. All its names are in t. The slot header's part
+// appendRecord appends the frame's body. t has learned this frame last. The slot header's part
 // is in h. On an error dst is returned as it was.
 func appendRecord(dst []byte, h *shm.SlotHeader, f *Frame, t *tables) ([]byte, error) {
 	if !f.finite() {
@@ -83,33 +84,37 @@ func appendRecord(dst []byte, h *shm.SlotHeader, f *Frame, t *tables) ([]byte, e
 	b = le.AppendUint32(b, uint32(votes))
 	for i := range f.Models {
 		m := &f.Models[i]
-		b = le.AppendUint64(b, uint64(t.model(m.Model))) // u16 model, u16 0, u32 0
+		b = le.AppendUint64(b, uint64(t.answers[i])) // u16 model, u16 0, u32 0
 		b = le.AppendUint64(b, uint64(m.CaptureNS))
 	}
 	for i := range f.Missing {
 		m := &f.Missing[i]
-		b = le.AppendUint16(b, t.model(m.Model))
+		b = le.AppendUint16(b, t.missing[i])
 		b = append(b, wordNumber(whyWords[:], m.Why), 0)
 	}
 	for (len(b)-len(dst))%8 != 0 {
 		b = append(b, 0)
 	}
 	// Votes lie behind all boxes, so that boxes have one size and can be found by number.
-	first := uint32(0)
+	at := len(b)
+	b = slices.Grow(b, len(f.Boxes)*boxBytes+votes*voteBytes)[:at+len(f.Boxes)*boxBytes+votes*voteBytes]
+	boxPart, votePart := b[at:], b[at+len(f.Boxes)*boxBytes:]
+	first := 0
 	for i := range f.Boxes {
-		x := &f.Boxes[i]
-		for _, v := range [...]float64{x.X1, x.Y1, x.X2, x.Y2, x.Score} {
-			b = le.AppendUint32(b, math.Float32bits(float32(v)))
-		}
-		b = le.AppendUint32(b, t.class(x.Label))
-		b = le.AppendUint32(b, first)
-		b = le.AppendUint32(b, uint32(len(x.By)))
-		first += uint32(len(x.By))
-	}
-	for i := range f.Boxes {
-		for _, v := range f.Boxes[i].By {
-			b = le.AppendUint32(b, uint32(t.model(v.Model))) // u16 model, u16 0
-			b = le.AppendUint32(b, math.Float32bits(float32(v.Score)))
+		x, e := &f.Boxes[i], boxPart[i*boxBytes:][:boxBytes]
+		putFloat(e[0:], x.X1)
+		putFloat(e[4:], x.Y1)
+		putFloat(e[8:], x.X2)
+		putFloat(e[12:], x.Y2)
+		putFloat(e[16:], x.Score)
+		le.PutUint32(e[20:], t.labels[i])
+		le.PutUint32(e[24:], uint32(first))
+		le.PutUint32(e[28:], uint32(len(x.By)))
+		for j := range x.By {
+			e := votePart[first*voteBytes:][:voteBytes]
+			le.PutUint32(e, uint32(t.votes[first])) // u16 model, u16 0
+			putFloat(e[4:], x.By[j].Score)
+			first++
 		}
 	}
 	*h = shm.SlotHeader{
@@ -118,6 +123,8 @@ func appendRecord(dst []byte, h *shm.SlotHeader, f *Frame, t *tables) ([]byte, e
 	}
 	return b, nil
 }
+
+func putFloat(b []byte, v float64) { le.PutUint32(b, math.Float32bits(float32(v))) }
 
 func wordNumber(words []string, word string) byte {
 	for i, w := range words {

@@ -18,6 +18,10 @@ type tables struct {
 	classList  []string
 	classBytes int    // of all class names as JSON
 	changes    uint32 // told as "tables"
+
+	// The numbers of the frame learned last, in its order; reused.
+	answers, missing, votes []uint16
+	labels                  []uint32 // by box
 }
 
 // Bounds of the tables. The length of one name is bounded where it comes from.
@@ -55,63 +59,67 @@ func numberOf[N uint16 | uint32](list []string, all map[string]N, name string) (
 	return n, known
 }
 
-// model returns a name's number, 0 if it has none.
-func (t *tables) model(name string) uint16 {
-	n, _ := numberOf(t.modelList, t.models, name)
-	return n
-}
-
-// class returns a name's number, 0 if it has none.
-func (t *tables) class(name string) uint32 {
-	n, _ := numberOf(t.classList, t.classes, name)
-	return n
-}
-
-func (t *tables) addModel(name string) bool {
-	if _, known := numberOf(t.modelList, t.models, name); known || len(t.modelList) >= maxTableModels {
-		return known
+// addModel returns a name's number, and gives it one if it has none; false if none is left.
+func (t *tables) addModel(name string) (n uint16, ok bool) {
+	n, known := numberOf(t.modelList, t.models, name)
+	if known || len(t.modelList) >= maxTableModels {
+		return n, known
 	}
-	t.models[name] = uint16(len(t.modelList))
+	n = uint16(len(t.modelList))
+	t.models[name] = n
 	t.modelList = append(t.modelList, name)
 	t.changes++
-	return true
+	return n, true
 }
 
-func (t *tables) addClass(name string, room int) bool {
-	if _, known := numberOf(t.classList, t.classes, name); known {
-		return true
+// addClass does that for a class. room is how many bytes all class names may take.
+func (t *tables) addClass(name string, room int) (n uint32, ok bool) {
+	n, known := numberOf(t.classList, t.classes, name)
+	if known {
+		return n, true
 	}
 	bytes := t.classBytes + len(appendText(nil, name)) + 1
 	if len(t.classList) >= maxTableClasses || bytes > room {
-		return false
+		return 0, false
 	}
-	t.classes[name] = uint32(len(t.classList))
+	n = uint32(len(t.classList))
+	t.classes[name] = n
 	t.classList = append(t.classList, name)
 	t.classBytes = bytes
 	t.changes++
-	return true
+	return n, true
 }
 
-// learn enters the frame's names. room is how many bytes all class names may take.
+// learn enters the frame's names and keeps their numbers until the next. room is how many bytes
+// all class names may take.
 func (t *tables) learn(f *Frame, room int) error {
+	t.answers, t.missing, t.votes, t.labels = t.answers[:0], t.missing[:0], t.votes[:0], t.labels[:0]
 	for i := range f.Models {
-		if !t.addModel(f.Models[i].Model) {
+		n, ok := t.addModel(f.Models[i].Model)
+		if !ok {
 			return errTables
 		}
+		t.answers = append(t.answers, n)
 	}
 	for i := range f.Missing {
-		if !t.addModel(f.Missing[i].Model) {
+		n, ok := t.addModel(f.Missing[i].Model)
+		if !ok {
 			return errTables
 		}
+		t.missing = append(t.missing, n)
 	}
 	for i := range f.Boxes {
-		if !t.addClass(f.Boxes[i].Label, room) {
+		n, ok := t.addClass(f.Boxes[i].Label, room)
+		if !ok {
 			return errTables
 		}
-		for _, v := range f.Boxes[i].By {
-			if !t.addModel(v.Model) {
+		t.labels = append(t.labels, n)
+		for j := range f.Boxes[i].By {
+			n, ok := t.addModel(f.Boxes[i].By[j].Model)
+			if !ok {
 				return errTables
 			}
+			t.votes = append(t.votes, n)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 
+	"github.com/skewgate/skewgate/appliance/correlate"
 	"github.com/skewgate/skewgate/appliance/detect"
 	"github.com/skewgate/skewgate/shm"
 )
@@ -31,6 +32,10 @@ func (p *process) id(pic *Picture) uint64 {
 // promise tells that nothing more will come of the pictures seen so far.
 func (p *process) promise(camera int, pic *Picture, stamp int64) {
 	newest := p.eyes[camera].newest
+	if edge, ok := p.windowEdge(camera, pic); ok && edge < stamp {
+		p.sayProgress(camera, pic.Epoch, edge)
+		p.w.Truth.befell("a promise ends at a window's edge")
+	}
 	if newest >= 0 && p.w.Truth.Pictures[newest].Epoch == pic.Epoch {
 		p.sayProgress(camera, pic.Epoch, max(stamp, p.stamp(&p.w.Truth.Pictures[newest])))
 		return
@@ -39,6 +44,45 @@ func (p *process) promise(camera int, pic *Picture, stamp int64) {
 	if newest >= 0 {
 		p.sayProgress(camera, p.w.Truth.Pictures[newest].Epoch, p.stamp(&p.w.Truth.Pictures[newest]))
 	}
+}
+
+// windowEdge is the last instant, or the one before it, that may still be joined to what was last
+// said about the picture's timeline: where a promise begins to settle it.
+func (p *process) windowEdge(camera int, pic *Picture) (ns int64, ok bool) {
+	s, t := p.w.plan.settings(camera), &p.w.Truth
+	if s.Match != correlate.MatchWindow || len(t.Messages) == 0 || !chance(p.w.rng, 0.3) {
+		return 0, false
+	}
+	for i := len(t.Messages) - 1; i >= max(0, len(t.Messages)-20); i-- {
+		if m := &t.Messages[i]; t.Pictures[m.Picture].line() == pic.line() && m.Model != p.model && !m.Garbage {
+			anchor := m.StampNS - s.OffsetNS[p.w.plan.Models[m.Model].Says]
+			return anchor + s.WindowNS - pick[int64](p.w.rng, 0, 1) + s.OffsetNS[p.plan.Says], true
+		}
+	}
+	return 0, false
+}
+
+// between is a capture time in the middle of the last two that others have given on the picture's
+// timeline, for one who gives wrong times now and then; 0 = not now.
+func (p *process) between(pic *Picture) int64 {
+	s, t := p.w.plan.settings(pic.Camera), &p.w.Truth
+	if p.plan.CollideP == 0 || s.Match != correlate.MatchWindow || !chance(p.w.rng, 0.2) {
+		return 0
+	}
+	var newest int64
+	for i := len(t.Messages) - 1; i >= max(0, len(t.Messages)-20); i-- {
+		m := &t.Messages[i]
+		if t.Pictures[m.Picture].line() != pic.line() || m.Model == p.model || m.Garbage {
+			continue
+		}
+		anchor := m.StampNS - s.OffsetNS[p.w.plan.Models[m.Model].Says]
+		apart := max(anchor-newest, newest-anchor)
+		if newest != 0 && apart > 0 && apart <= 2*s.WindowNS && apart%2 == 0 {
+			return (anchor+newest)/2 + s.OffsetNS[p.plan.Says]
+		}
+		newest = anchor
+	}
+	return 0
 }
 
 func (p *process) sayProgress(camera int, epoch uint32, ns int64) {
@@ -58,6 +102,12 @@ func (p *process) publish(picture int, stamp int64, id uint64, found bool) {
 	text := ""
 	if chance(r, p.plan.GarbageP) {
 		m.Garbage, text = true, fmt.Sprintf("garbage %d", r.IntN(p.plan.GarbageTexts))
+	}
+	if between := p.between(&p.w.Truth.Pictures[picture]); between != 0 && !m.Garbage {
+		stray := m
+		stray.StampNS = between
+		p.send(stray, "")
+		p.w.Truth.befell("a time is as near to one picture as to another")
 	}
 	p.send(m, text)
 	if chance(r, p.plan.DupP) {

@@ -22,7 +22,8 @@ var ingredients = map[string]int{
 	"camera restarts and goes on": 50, "camera repeats a time": 50, "camera delivers in bursts": 50,
 
 	"detector is sparse": 200, "detector is slower than the camera": 200, "detector is silent": 50, "detector starts late": 50,
-	"detector dies": 100, "detector comes back": 100, "detector hangs": 50, "detector is taken for hung": 30, "detector that hung goes on": 30,
+	"detector dies": 100, "all detectors die at once": 30, "a promise ends at a window's edge": 20,
+	"a time is as near to one picture as to another": 10, "detector comes back": 100, "detector hangs": 50, "detector is taken for hung": 30, "detector that hung goes on": 30,
 	"detector is asked to go": 30, "detector duplicates": 50, "detector collides": 50, "detector sends again": 20,
 	"detector is renamed": 10, "an expected model is never there": 10, "detector sends garbage": 20, "detector lies about when it published": 20,
 	"detector sends no frame ids": 20, "expected set changes": 100, "expected set is emptied": 10,

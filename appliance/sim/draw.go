@@ -220,6 +220,9 @@ func (p *Plan) drawEvents(r *rand.Rand) {
 	if p.Shared && chance(r, 0.4) {
 		p.CutoverNS, p.OverlapNS = between(r, 100*ms, p.LengthNS), pick(r, 0, 60*ms, 300*ms)
 	}
+	if chance(r, 0.1) {
+		p.Outages = append(p.Outages, Outage{between(r, 100*ms, p.LengthNS), pick(r, 0, 5*ms, 60*ms)})
+	}
 }
 
 func chance(r *rand.Rand, p float64) bool { return r.Float64() < p }

@@ -33,6 +33,8 @@ type Plan struct {
 	Reloads []Reload
 	Sleeps  []int64 // the machine sleeps: instants of the monotonic clock, which stands still meanwhile
 
+	Outages []Outage
+
 	// From CutoverNS on each managed model's second replica, of the next generation, takes
 	// the pictures; for OverlapNS both do. 0 = never.
 	CutoverNS, OverlapNS int64
@@ -110,6 +112,12 @@ type Trouble struct {
 	Hang   bool
 	Stop   bool
 	BackNS int64 // after AtNS; 0 = never
+}
+
+// Outage ends all detectors at once. They come back together.
+type Outage struct {
+	AtNS   int64
+	BackNS int64 // after AtNS
 }
 
 // Reload changes the expected models of one camera, or of all.

@@ -121,6 +121,17 @@ func (w *World) schedule() {
 			w.wake()
 		})
 	}
+	for _, o := range w.plan.Outages {
+		at(o.AtNS, func() {
+			w.Truth.befell("all detectors die at once")
+			for _, p := range w.processes {
+				if p.up && !p.retired(w) {
+					p.end()
+					w.comeBack(p, max(o.BackNS, 1))
+				}
+			}
+		})
+	}
 	for _, ns := range w.plan.Sleeps {
 		at(ns, func() {
 			w.plant.Slept()

@@ -32,6 +32,7 @@ type World struct {
 	cameras   []*camera
 	processes []*process
 	turnAt    int64 // when the next turn is planned, 0 = none
+	overdue   int   // turns in a row that left something open that was due
 	byID      map[pictureID]int
 	Truth     Truth
 	err       error
@@ -68,6 +69,10 @@ func (m *ModelPlan) generation(g uint64) uint64 {
 	}
 	return 0
 }
+
+// maxOverdue bounds the turns that a path under a flood may put off what is due. One that never
+// does it would turn for ever.
+const maxOverdue = 10_000
 
 // NewWorld sets the scene.
 func NewWorld(p *Plan, plant Plant) *World {
@@ -282,7 +287,14 @@ func (w *World) turn() {
 	for _, p := range w.processes {
 		p.look()
 	}
-	if at, ok := w.plant.Deadline(); ok {
+	at, ok := w.plant.Deadline()
+	if !ok || int64(at) > w.now {
+		w.overdue = 0
+	} else if w.overdue++; w.overdue > maxOverdue {
+		w.fail("%d turns in a row have left a frame open that was due", w.overdue)
+		return
+	}
+	if ok {
 		w.planTurn(max(int64(at), w.now+1))
 	}
 }

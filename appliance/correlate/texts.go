@@ -23,7 +23,8 @@ func (t *Texts) Lookup(b []byte) int64 { return t.ids[string(b)] }
 // Full reports whether a new text finds no room.
 func (t *Texts) Full() bool { return len(t.ids) >= t.limit }
 
-// Add returns the number of a text, giving it one with no uses if it has none. Ask Full first.
+// Add returns the number of a text, giving it one with no uses if it has none. Ask Full first. Use
+// it before anything is released: a number may have its last use there.
 func (t *Texts) Add(b []byte) int64 {
 	if id := t.ids[string(b)]; id != 0 {
 		return id
@@ -44,16 +45,10 @@ func (t *Texts) Add(b []byte) int64 {
 // Use adds one use of a number.
 func (t *Texts) Use(id int64) { t.all[id-1].uses++ }
 
-// Release takes one use back.
+// Release takes one use back, and with the last one the number.
 func (t *Texts) Release(id int64) {
-	t.all[id-1].uses--
-	t.Drop(id)
-}
-
-// Drop forgets a number that nobody uses.
-func (t *Texts) Drop(id int64) {
 	entry := &t.all[id-1]
-	if entry.uses > 0 {
+	if entry.uses--; entry.uses > 0 {
 		return
 	}
 	delete(t.ids, entry.text)

@@ -172,7 +172,9 @@ func (r *replay) message(now clock.Mono, v *fastjson.Value) error {
 	default:
 		id := r.ids.Add([]byte(frame))
 		m.FrameID = uint64(id)
-		defer r.ids.Drop(id) // unless a group is keyed by it now
+		// It stays the message's while the last group that it was known by may be forgotten.
+		r.ids.Use(id)
+		defer r.ids.Release(id)
 	}
 	if r.heard != nil {
 		r.heard(now, &m, frame)

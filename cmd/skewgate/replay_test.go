@@ -406,6 +406,25 @@ func TestReplayFrameIDsAreForgotten(t *testing.T) {
 	}
 }
 
+// The last group that a frame id was known by may be forgotten by the very message that carries
+// the id, which comes too late for it. Found by TestReplayAgainstReading.
+func TestReplayFrameIDOfAMessageOnItsWay(t *testing.T) {
+	out, _, _ := runReplay(t, `{"config":{"quantum_ms":25,"timeout_ms":100,"closed_ttl_ms":0,"expected":[]}}
+{"now_ms":0,"msg":{"unit":"u","camera":"c","model":"A","timestamp":1,"frame_id":"first"}}
+{"now_ms":200,"msg":{"unit":"u","camera":"d","model":"A","timestamp":1,"frame_id":"first"}}
+{"now_ms":200,"msg":{"unit":"u","camera":"c","model":"A","timestamp":1,"frame_id":"second"}}
+{"now_ms":400,"tick":true}
+`)
+	groups, _, _ := replayOutput(t, out)
+	var notes []string
+	for _, g := range groups {
+		notes = append(notes, fmt.Sprintf("%s %s", g["camera"], g["key_note"]))
+	}
+	if diff := cmp.Diff([]string{"c id:first", "d id:first", "c id:second"}, notes); diff != "" {
+		t.Errorf("frames (-want +got):\n%s", diff)
+	}
+}
+
 func TestReplayReadError(t *testing.T) {
 	in := io.MultiReader(strings.NewReader(plainConfig), errReader{})
 	err := replayAll(in, io.Discard, io.Discard)

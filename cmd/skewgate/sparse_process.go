@@ -31,6 +31,9 @@ type sparseNeed struct {
 	program    bool
 }
 
+// pythonProgram is the Python of this machine.
+func pythonProgram() string { return cmp.Or(os.Getenv("SKEWGATE_PYTHON"), "python3") }
+
 // sparsePeers are the examples of the C library and of the Python binding. At these limits they
 // find something in a tenth of the film's pictures; the one in Python looks at each fourth row.
 func sparsePeers(o demoOptions) []sparsePeer {
@@ -42,7 +45,7 @@ func sparsePeers(o demoOptions) []sparsePeer {
 	library := filepath.Join(o.cLibrary, "libskewgate_shm.so")
 	binding := filepath.Join(o.checkout, "shm", "python")
 	inPython := filepath.Join(binding, "examples", "sparse.py")
-	python := cmp.Or(os.Getenv("SKEWGATE_PYTHON"), "python3")
+	python := pythonProgram()
 	return []sparsePeer{
 		{
 			name: "C", model: "c", program: inC, args: []string{"c", "0.67"},

@@ -2,6 +2,7 @@ package appliance
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -27,6 +28,7 @@ type mailbox struct {
 	fresh atomic.Bool
 	mu    sync.Mutex
 	words map[string]word
+	order []string // tasks, by their newest word
 }
 
 // put takes an event from any goroutine.
@@ -50,20 +52,22 @@ func (m *mailbox) put(e supervise.Event) {
 		w.note, w.why = e.Note, e.Detail
 	}
 	m.words[e.Task] = w
+	m.order = append(slices.DeleteFunc(m.order, func(task string) bool { return task == e.Task }), e.Task)
 	m.mu.Unlock()
 	m.fresh.Store(true)
 	m.bell.Ring()
 }
 
-// take calls f for every task when anything changed since the last call.
+// take calls f for every task when anything changed since the last call, in the order in which it
+// was said: who of two died first may decide how a frame closes.
 func (m *mailbox) take(f func(task string, w word)) bool {
 	if !m.fresh.Load() || !m.fresh.Swap(false) { // asked every turn: a swap costs a barrier
 		return false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for task, w := range m.words {
-		f(task, w)
+	for _, task := range m.order {
+		f(task, m.words[task])
 	}
 	return true
 }

@@ -108,7 +108,7 @@ func playSeed(t *testing.T, seed uint64) *simulated {
 		t.Fatal(err)
 	}
 	s.plan.Start = int64(clock.Now())
-	s.path.lastTurn = clock.Mono(s.plan.Start)
+	s.path.lastTurn, s.path.nextView = clock.Mono(s.plan.Start), clock.Mono(s.plan.Start)
 	s.path.sleeps.offset = func() clock.BootOffset { return clock.BootOffset{LowNS: s.boot, HighNS: s.boot + 200} }
 	s.path.desk = func(i int) *attach.Word { return s.desks[i] }
 	for _, r := range s.path.replicas {

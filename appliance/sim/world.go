@@ -96,6 +96,7 @@ func NewWorld(p *Plan, plant Plant) *World {
 // schedule plans all that the plan says.
 func (w *World) schedule() {
 	at := func(ns int64, do func()) { w.at(w.plan.Start+ns, do) }
+	w.planTurn(w.plan.Start) // a path looks around before anything is said to it
 	for _, c := range w.cameras {
 		at(0, func() { c.start(false, 0) })
 		for _, r := range c.plan.Restarts {

@@ -109,6 +109,22 @@ func TestIndexAgainstMap(t *testing.T) {
 	})
 }
 
+// With frame ids and all modes of matching the key stays one small value: compared and copied at
+// a glance, without anything behind a pointer.
+func TestKeyIsOneSmallValue(t *testing.T) {
+	key := reflect.TypeFor[Key]()
+	if size := key.Size(); size > 24 {
+		t.Errorf("a key has %d bytes, want at most 24", size)
+	}
+	for i := range key.NumField() {
+		switch f := key.Field(i); f.Type.Kind() {
+		case reflect.Uint64, reflect.Int64, reflect.Uint8:
+		default:
+			t.Errorf("%s is a %s: a text or a pointer in a key costs each message; number it, as Texts does", f.Name, f.Type)
+		}
+	}
+}
+
 // A probe costs one cache line, and keys that follow each other share it.
 func TestIndexBlocks(t *testing.T) {
 	if n := reflect.TypeFor[block]().Size(); n != cacheline.Bytes {

@@ -145,6 +145,46 @@ func TestFloodOfEpochs(t *testing.T) {
 	}
 }
 
+// Every model of every camera asks for a seat. Who finds none has no figures, and is joined like
+// all others; pairs of models end likewise.
+func TestFloodOfSeats(t *testing.T) {
+	expected := make([]string, maxExpected)
+	for i := range expected {
+		expected[i] = fmt.Sprint("model-", i)
+	}
+	r := newRig(t, func(cfg *Config) {
+		cfg.Camera.Expected, cfg.SkewWindowNS = expected, surveysInWindow*100_000 // a survey each picture
+	})
+	const cameras, pictures = maxSeats/maxExpected + 44, minIntervals + 4
+	now := int64(0)
+	for picture := range int64(pictures) {
+		for i := range cameras {
+			now += 1000
+			for _, model := range expected {
+				if got := r.send(now, Message{Stream: r.stream(fmt.Sprint("c", i)), Model: r.model(model), CaptureNS: picture * 40 * ms}); got != Accepted {
+					t.Fatalf("picture %d of camera %d, %s: %s, want accepted", picture, i, model, got)
+				}
+			}
+		}
+	}
+	n := r.c.Counters()
+	if frames := uint64(pictures * cameras); n.FlushedQuorum != frames || n.Refused != 0 || n.Accepted != frames*maxExpected {
+		t.Errorf("%d frames are whole, want %d; counters %+v", n.FlushedQuorum, frames, n)
+	}
+	if r.c.seatsTaken != maxSeats || r.c.surveyor.pairs != maxPairs {
+		t.Errorf("%d seats and %d pairs, want %d and %d", r.c.seatsTaken, r.c.surveyor.pairs, maxSeats, maxPairs)
+	}
+	last := &r.c.cameras[cameras].seats
+	if len(last.taken) != 0 || len(last.pairs) != 0 {
+		t.Errorf("the last camera has %d seats and %d pairs", len(last.taken), len(last.pairs))
+	}
+	for _, table := range r.c.AppendTables(nil) {
+		if table.Len > table.Bound {
+			t.Errorf("%s holds %d, bound %d", table.Name, table.Len, table.Bound)
+		}
+	}
+}
+
 // One window full of groups must not make every message in it search them all.
 func TestFloodOfOneWindow(t *testing.T) {
 	r := newRig(t, func(cfg *Config) {

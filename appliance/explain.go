@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/skewgate/skewgate/appliance/clock"
+	"github.com/skewgate/skewgate/appliance/config"
 	"github.com/skewgate/skewgate/appliance/correlate"
 	"github.com/skewgate/skewgate/appliance/dispatch"
 	"github.com/skewgate/skewgate/appliance/story"
@@ -30,13 +31,17 @@ const (
 // newBook makes the book that the correlator's frames are written into. All cameras and models
 // are known from the config, so its size never changes.
 func (p *path) newBook(cfg *correlate.Config) *story.Book {
+	return story.NewBook(cfg, bookOptions(p.a.cfg))
+}
+
+func bookOptions(c *config.Config) story.Options {
 	expected := 0
-	for _, c := range cfg.Cameras {
-		expected = max(expected, len(c.Expected))
+	for i := range c.Cameras {
+		expected = max(expected, len(c.Expected(c.Cameras[i].Name)))
 	}
-	o := story.Options{Cameras: len(p.cameras), Messages: story.MessagesFor(expected)}
-	o.Frames = min(max(bookBytes/max(o.FrameBytes()*len(p.cameras), 1), bookFramesMin), bookFramesMax)
-	return story.NewBook(cfg, o)
+	o := story.Options{Cameras: len(c.Cameras), Messages: story.MessagesFor(expected)}
+	o.Frames = min(max(bookBytes/max(o.FrameBytes()*o.Cameras, 1), bookFramesMin), bookFramesMax)
+	return o
 }
 
 // Explain tells what became of frames of a camera. Its errors are web.Problem.

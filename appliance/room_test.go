@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/skewgate/skewgate/appliance/dispatch"
 	"github.com/skewgate/skewgate/shm"
 )
 
@@ -14,8 +15,28 @@ import (
 func TestMemoryIsForetold(t *testing.T) {
 	r := newForeignRig(t, "auto")
 	want, got := MemoryOf(r.cfg), int64(0)
-	if _, got = r.memory.sum(); got != want.Sum() {
-		t.Errorf("foretold %d bytes, allocated %d", want.Sum(), got)
+	if _, got = r.memory.sum(); got != want.SharedMemory.Sum() {
+		t.Errorf("foretold %d bytes, allocated %d", want.SharedMemory.Sum(), got)
+	}
+	// What a picture's way is remembered by is asked for too, where a picture has one: not to a
+	// foreign detector.
+	before := want.Kept
+	for i := range r.cfg.Models {
+		m := &r.cfg.Models[i]
+		cameras := m.Cameras
+		m.Cameras = append(cameras[:len(cameras):len(cameras)], "another")
+		grown := 0
+		if !m.Foreign() {
+			grown = dispatch.RouteBytes()
+		}
+		again := MemoryOf(r.cfg)
+		if again.Kept != before+int64(grown) || again.Sum() != again.SharedMemory.Sum()+again.Kept {
+			t.Errorf("%s on one camera more: %+v, want %d bytes more than %d", m.Name, again, grown, before)
+		}
+		m.Cameras = cameras
+	}
+	if book := bookOptions(r.cfg); before <= int64(book.Bytes()) || book.Bytes() < bookFramesMin*book.FrameBytes() {
+		t.Errorf("%d bytes kept, the stories alone take %d", before, book.Bytes())
 	}
 	if want.Frames == 0 || want.Detections == 0 || want.Output == 0 {
 		t.Errorf("%+v", want)

@@ -3,6 +3,8 @@ package appliance_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/skewgate/skewgate/appliance/correlate"
 )
 
 // TestTidyCanFail breaks each rule once, in made-up input, and wants the rule to name it. The
@@ -86,6 +88,9 @@ func TestTidyCanFail(t *testing.T) {
 		{"a word nobody explains", wordProblems("x.go", operatorWords[0].re, "\n\tCodeX = \"x_down\"\n", "`y_down`"), "does not say what `x_down` means"},
 		{"a word explained", wordProblems("x.go", operatorWords[0].re, "\n\tCodeX = \"x_down\"\n", "`x_down`"), ""},
 		{"a pattern that finds nothing", wordProblems("x.go", operatorWords[0].re, "", ""), "out of date"},
+		{"a bound nobody tells", boundProblems([]correlate.Table{{Name: "x", Bound: 4096}}, "| `x` | 14,096 |\n"), "table x that says its bound of 4096"},
+		{"a bound told", boundProblems([]correlate.Table{{Name: "x", Bound: 4096}}, "| `x` | 4,096, as the config says |\n"), ""},
+		{"a table nobody tells of", boundProblems([]correlate.Table{{Name: "x"}}, "0 of `x`\n"), "no row of the table x"},
 		{"a dead link", linkProblems("docs/x.md", "[y](y.md)", map[string]bool{"y.md": true}), "links to y.md"},
 		{"a good link", linkProblems("docs/x.md", "[y](../y.md#a) [z](https://example.org)", map[string]bool{"y.md": true}), ""},
 	}

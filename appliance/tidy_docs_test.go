@@ -1,6 +1,7 @@
 package appliance_test
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/skewgate/skewgate/appliance/config"
+	"github.com/skewgate/skewgate/appliance/correlate"
 )
 
 // What a person reads at 3 a.m. must know every word the appliance can say: the quoted words
@@ -38,6 +40,39 @@ func TestTidyOperatorWords(t *testing.T) {
 			t.Error(problem)
 		}
 	}
+}
+
+// What is bounded, and by how much, is what the correlator has bounds for.
+func TestTidyBounds(t *testing.T) {
+	doc, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	corr, err := correlate.New(correlate.DefaultConfig(), func(*correlate.Group) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range boundProblems(corr.AppendTables(nil), string(doc)) {
+		t.Error(problem)
+	}
+}
+
+// boundProblems says which tables have no row, or one without their bound. It takes derived
+// bounds for granted.
+func boundProblems(tables []correlate.Table, doc string) (problems []string) {
+	for _, table := range tables {
+		var row string
+		for line := range strings.Lines(doc) {
+			if strings.HasPrefix(line, "| ") && strings.Contains(line, "`"+table.Name+"`") {
+				row = line
+			}
+		}
+		bound := regexp.MustCompile(fmt.Sprintf(`\b%d\b`, table.Bound))
+		if !bound.MatchString(strings.ReplaceAll(row, ",", "")) && !strings.Contains(row, "follow from the above") {
+			problems = append(problems, fmt.Sprintf("docs/operations.md: no row of the table %s that says its bound of %d", table.Name, table.Bound))
+		}
+	}
+	return problems
 }
 
 func TestTidyLinks(t *testing.T) {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/skewgate/skewgate/appliance/clock"
@@ -44,6 +45,11 @@ type fate struct {
 type fates struct {
 	ring [fatesKept]fate
 	made uint64
+}
+
+// RouteBytes is what a dispatcher keeps of each camera that a replica looks at.
+func RouteBytes() int {
+	return int(reflect.TypeFor[fates]().Size() + reflect.TypeFor[waiting]().Size() + reflect.TypeFor[lane]().Size() + reflect.TypeFor[target]().Size())
 }
 
 // begin notes a picture and returns its number for change.

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -99,4 +100,41 @@ func TestFatesAddUp(t *testing.T) {
 			t.Errorf("fates %v, account %+v", sum, a)
 		}
 	})
+}
+
+// What is foretold of routes is what they take, and no number of pictures makes it more.
+func TestRouteBytes(t *testing.T) {
+	const cameras, models = 64, 32
+	inUse := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := inUse()
+	var replicas []Replica
+	for i := range models {
+		r := Replica{Name: "r", Model: i, MaxOngoing: 1}
+		for c := range cameras {
+			r.Routes = append(r.Routes, Route{Camera: c})
+		}
+		replicas = append(replicas, r)
+	}
+	f := build(t, cameras, replicas...)
+	for i := range models {
+		f.SetReady(0, i)
+	}
+	for id := range uint64(2 * fatesKept) {
+		for c := range cameras {
+			f.Offer(clock.Mono(id), c, picture(id+1))
+		}
+	}
+	for _, c := range f.children { // what the fixture keeps is not the dispatcher's
+		c.got = nil
+	}
+	got, want := inUse()-before, int64(cameras*models*RouteBytes())
+	if got < want*95/100 || got > want*105/100 {
+		t.Errorf("%d routes take %d bytes, foretold %d", cameras*models, got, want)
+	}
+	f.fates(t, map[uint64]Fate{fatesKept: FateUnknown, fatesKept + 1: FateSuperseded, 2 * fatesKept: FateWaiting})
 }

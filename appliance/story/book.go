@@ -36,6 +36,11 @@ func (o *Options) FrameBytes() int {
 	return int(reflect.TypeFor[frame]().Size()) + int(reflect.TypeFor[raw]().Size()) + o.Messages*int(reflect.TypeFor[entry]().Size())
 }
 
+// Bytes is what a book with all its cameras takes.
+func (o *Options) Bytes() int { return o.Cameras * o.frames() * o.FrameBytes() }
+
+func (o *Options) frames() int { return 1 << (bits.Len(uint(max(o.Frames, 1))) - 1) }
+
 // Book keeps the newest frames of each camera. Its methods belong to the correlator's thread.
 type Book struct {
 	o       Options
@@ -124,7 +129,7 @@ const (
 
 // NewBook returns an empty book for a correlator with these settings.
 func NewBook(cfg *correlate.Config, o Options) *Book {
-	o.Frames = 1 << (bits.Len(uint(max(o.Frames, 1))) - 1)
+	o.Frames = o.frames()
 	return &Book{o: o, cfg: *cfg, mask: uint64(o.Frames - 1)}
 }
 

@@ -257,6 +257,16 @@ func TestBounds(t *testing.T) {
 			t.Errorf("shelf %d of %s: room for %d frames and %d entries", i, s.camera, cap(s.frames), cap(s.entries))
 		}
 	}
+	var kept uintptr
+	for _, s := range b.shelves {
+		if s != nil {
+			kept += uintptr(cap(s.frames))*reflect.TypeFor[frame]().Size() + uintptr(cap(s.entries))*reflect.TypeFor[entry]().Size() +
+				uintptr(cap(s.raws))*reflect.TypeFor[raw]().Size()
+		}
+	}
+	if o := b.o; int(kept) > o.Bytes() || int(kept) < o.Bytes()/2 {
+		t.Errorf("the book has room of %d bytes, foretold %d", kept, o.Bytes())
+	}
 	if b.n != 4 {
 		t.Errorf("%d shelves, at most 4", b.n)
 	}

@@ -107,7 +107,7 @@ func TestCheckSaysWhoMayAttach(t *testing.T) {
 		}
 	}
 	c := checkJSON(t, dir)
-	if m := c.Plan.Models[1]; m.Command != "attach" || len(m.UIDs) != 2 || c.Plan.Memory.Frames == 0 || c.Plan.Memory.Output == 0 || len(c.Plan.Cameras[1].OwnCapture) != 1 {
+	if m := c.Plan.Models[1]; m.Command != "attach" || len(m.UIDs) != 2 || c.Plan.Memory.Frames == 0 || c.Plan.Memory.Kept == 0 || c.Plan.Memory.Output == 0 || len(c.Plan.Cameras[1].OwnCapture) != 1 {
 		t.Errorf("plan: %+v", c.Plan)
 	}
 }

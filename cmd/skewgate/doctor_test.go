@@ -40,7 +40,7 @@ func TestDoctorFindsNothingHere(t *testing.T) {
 	dir := checkFolder(t, "c.yaml", strings.Replace(checkConfig, "state_dir: state", "state_dir: ${STATE}", 1))
 	env := []string{"SKEWGATE_ONNXRUNTIME=" + library(t), "CAM_PASS=x", "STATE=" + dir + "/sesame"}
 	code, facts := diagnose(t, env, "-c", filepath.Join(dir, "c.yaml"))
-	if text := facts["config's memory"].Text; !strings.Contains(text, "MiB of shared memory: frame rings ") {
+	if text := facts["config's memory"].Text; !strings.Contains(text, "MiB of shared memory: frame rings ") || !strings.Contains(text, "MiB of the path's own to tell what became of frames") {
 		t.Errorf("the config's memory: %q", text)
 	}
 	for _, name := range []string{"config", "kernel", "cores", "memory", "shared memory", "ffmpeg", "skewgate-detect", "ONNX Runtime", "model people", "state folder", "socket folder"} {

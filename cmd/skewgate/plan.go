@@ -24,7 +24,7 @@ type plan struct {
 	Sinks       []planSink      `json:"sinks"`
 	HTTP        *string         `json:"http"` // null = off
 
-	Memory appliance.SharedMemory `json:"shared_memory"`
+	appliance.Memory
 }
 
 type planCamera struct {

@@ -62,7 +62,7 @@ race=(./...)
 	go list -f '{{.ImportPath}} {{.Imports}} {{.TestImports}} {{.XTestImports}}' "${parts[@]}" |
 		grep -E '[[ ]sync(/atomic)?[] ]' | cut -d' ' -f1
 )
-pass race go test -json -race -count=1 -timeout 30m "${race[@]}"
+pass race go test -json -race -count=1 -timeout 90m "${race[@]}"
 
 # Memory order cannot be proved in emulation; layout, alignment and arithmetic can.
 emulated=(./shm/... ./appliance/correlate/... ./appliance/clock/... ./appliance/detect/... ./appliance/hist/...)

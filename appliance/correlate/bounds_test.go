@@ -156,15 +156,18 @@ func TestFloodOfSeats(t *testing.T) {
 		cfg.Camera.Expected, cfg.SkewWindowNS = expected, surveysInWindow*100_000 // a survey each picture
 	})
 	const cameras, pictures = maxSeats/maxExpected + 44, minIntervals + 4
-	now := int64(0)
+	now := clock.Mono(0)
 	for picture := range int64(pictures) {
 		for i := range cameras {
 			now += 1000
 			for _, model := range expected {
-				if got := r.send(now, Message{Stream: r.stream(fmt.Sprint("c", i)), Model: r.model(model), CaptureNS: picture * 40 * ms}); got != Accepted {
+				if got := r.c.Step(now, &Message{Stream: r.stream(fmt.Sprint("c", i)), Model: r.model(model), CaptureNS: picture * 40 * ms}); got != Accepted {
 					t.Fatalf("picture %d of camera %d, %s: %s, want accepted", picture, i, model, got)
 				}
 			}
+		}
+		if err := errors.Join(r.c.CheckIdentities(), r.c.checkTables()); err != nil {
+			t.Fatal(err)
 		}
 	}
 	n := r.c.Counters()
